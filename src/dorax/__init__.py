@@ -1,0 +1,26 @@
+"""dorax: directed exploration for reinforcement learning, by E-values."""
+
+from dorax import core, mdps
+from dorax.core import (
+    LLL,
+    UCB,
+    Deficit,
+    EpsilonGreedy,
+    EValues,
+    InvalidInput,
+    InverseCount,
+    InverseRootCount,
+    InverseRootLogE,
+    Sample,
+    Softmax,
+    Visits,
+)
+from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, grid, train
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LLL", "UCB", "Deficit", "DelayedQLearning", "EValues", "EpsilonGreedy", "InvalidInput", "InverseCount",
+    "InverseRootCount", "InverseRootLogE", "QLearning", "Sample", "Softmax", "TabularAgent", "Visits", "core", "grid",
+    "mdps", "train",
+]  # fmt: skip

@@ -1,0 +1,53 @@
+"""One clear line for bad input: the name, the value, and what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class InvalidInput(ValueError):
+    """A value that a user gave is not allowed; the message is complete in one line."""
+
+
+def check_numbers(name: str, value: Any, allowed: str, is_allowed: Any) -> None:
+    """Raise unless every number of `value` satisfies `is_allowed`; NaN satisfies nothing.
+
+    Values that are being traced by JAX have no numbers yet and pass.
+    """
+    try:
+        numbers = np.asarray(value)
+    except Exception as error:
+        if type(error).__module__.startswith("jax"):
+            return
+        raise
+    if numbers.dtype == object or not np.issubdtype(numbers.dtype, np.number):
+        raise InvalidInput(f"{name} is {value!r}; allowed: {allowed}")
+    bad = ~(np.isfinite(numbers) & is_allowed(numbers))
+    if np.any(bad):
+        raise InvalidInput(f"{name} is {numbers[bad].flat[0]}; allowed: {allowed}")
+
+
+def check_rate(name: str, value: Any) -> None:
+    check_numbers(name, value, "a number strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
+
+
+def check_discount(name: str, value: Any) -> None:
+    check_numbers(name, value, "a number from 0 up to, but not including, 1", lambda x: (x >= 0) & (x < 1))
+
+
+def check_probability(name: str, value: Any) -> None:
+    check_numbers(name, value, "a number from 0 to 1", lambda x: (x >= 0) & (x <= 1))
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    check_numbers(name, value, "a finite number, 0 or more", lambda x: x >= 0)
+
+
+def check_finite(name: str, value: Any) -> None:
+    check_numbers(name, value, "a finite number", lambda x: np.ones_like(x, dtype=bool))
+
+
+def check_at_least_one(name: str, value: Any) -> None:
+    check_numbers(name, value, "a number, 1 or more", lambda x: x >= 1)

@@ -1,0 +1,58 @@
+"""Finite MDPs out of Gymnasium environments that publish their transition table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dorax.core.checks import InvalidInput
+from dorax.mdps.mdp import MDP
+
+_WITHOUT_LIMIT = 1000  # steps of an episode where the environment sets no time limit
+
+
+def from_gymnasium(env: Any) -> MDP:
+    """The MDP of an environment with a transition table `P` (FrozenLake, Taxi, CliffWalking, ...).
+
+    `env` is an environment or the name of one. Its time limit becomes `max_steps`.
+    """
+    if isinstance(env, str):
+        import gymnasium
+
+        env = gymnasium.make(env)
+    name = env.spec.id if env.spec else type(env.unwrapped).__name__
+    table = getattr(env.unwrapped, "P", None)
+    start = getattr(env.unwrapped, "initial_state_distrib", None)
+    if table is None or start is None:
+        raise InvalidInput(f"{name} has no transition table; allowed: environments with P and initial_state_distrib")
+
+    states, actions = len(table), len(table[0])
+    width = max(len(_merged(table[s][a])) for s in range(states) for a in range(actions))
+    shape = (states, actions, width)
+    successor, terminal = np.zeros(shape, np.int32), np.zeros(shape, bool)
+    probability, reward = np.zeros(shape), np.zeros(shape)
+    for s in range(states):
+        for a in range(actions):
+            for k, ((target, gain, ends), chance) in enumerate(_merged(table[s][a]).items()):
+                at = (s, a, k)
+                successor[at], reward[at], terminal[at], probability[at] = target, gain, ends, chance
+    return MDP(
+        name=name,
+        successor=successor,
+        probability=probability,
+        reward=reward,
+        terminal=terminal,
+        start=np.asarray(start, np.float64),
+        max_steps=(env.spec and env.spec.max_episode_steps) or _WITHOUT_LIMIT,
+        available=np.ones((states, actions), bool),
+    )
+
+
+def _merged(outcomes: list[tuple[float, int, float, bool]]) -> dict[tuple[int, float, bool], float]:
+    """The outcomes of a pair, those that differ in probability alone added up."""
+    merged: dict[tuple[int, float, bool], float] = {}
+    for chance, target, gain, ends in outcomes:
+        outcome = (int(target), float(gain), bool(ends))
+        merged[outcome] = merged.get(outcome, 0.0) + float(chance)
+    return merged

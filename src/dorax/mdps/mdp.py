@@ -1,0 +1,136 @@
+"""Finite MDPs as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dorax.core.checks import InvalidInput, check_discount
+from dorax.mdps import solve
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a finite MDP is drawn: rows of one-character cells, and the cell of each state.
+
+    The characters: `.` floor, `S` start, `G` goal, `x` exit of little worth, `#` fall.
+    """
+
+    rows: tuple[str, ...]
+    cells: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class MDP:
+    """States, actions and a fixed small number of successors of each pair.
+
+    The arrays are states x actions x successors; a successor of probability 0 is
+    padding. A terminal transition ends the episode and its successor is never visited.
+    Actions that a state does not have are False in `available`. An episode that has not
+    ended after `max_steps` steps is truncated.
+    """
+
+    name: str
+    successor: np.ndarray
+    probability: np.ndarray
+    reward: np.ndarray
+    terminal: np.ndarray
+    start: np.ndarray
+    max_steps: int
+    available: np.ndarray
+    action_names: tuple[str, ...] | None = None
+    layout: Layout | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def states(self) -> int:
+        return self.successor.shape[0]
+
+    @property
+    def actions(self) -> int:
+        return self.successor.shape[1]
+
+    def optimal_q(self, discount: float) -> np.ndarray:
+        """Q*, states x actions, in float64; -inf where a state lacks the action."""
+        check_discount("discount", discount)
+        if discount not in self._solved:
+            self._solved[discount] = solve.optimal_q(self, discount)
+        return self._solved[discount]
+
+    def optimal_policy(self, discount: float) -> np.ndarray:
+        """Probabilities, states x actions: the best actions share each state evenly."""
+        return solve.greedy_policy(self.optimal_q(discount))
+
+    def optimal_occupancy(self, discount: float) -> np.ndarray:
+        """d*, states x actions: the normalised expected visits of an episode that acts optimally."""
+        return solve.occupancy(self, self.optimal_policy(discount))
+
+    @cached_property
+    def _solved(self) -> dict[float, np.ndarray]:
+        return {}
+
+
+def deterministic(
+    name: str,
+    successor: np.ndarray,
+    reward: np.ndarray,
+    terminal: np.ndarray,
+    start: int,
+    max_steps: int,
+    available: np.ndarray | None = None,
+    action_names: tuple[str, ...] | None = None,
+    layout: Layout | None = None,
+) -> MDP:
+    """An MDP with one successor a pair, from arrays that are states x actions."""
+    start_probability = np.zeros(successor.shape[0])
+    start_probability[start] = 1.0
+    return MDP(
+        name=name,
+        successor=successor[..., None].astype(np.int32),
+        probability=np.ones((*successor.shape, 1)),
+        reward=reward[..., None].astype(np.float64),
+        terminal=terminal[..., None].astype(bool),
+        start=start_probability,
+        max_steps=max_steps,
+        available=np.ones(successor.shape, bool) if available is None else available,
+        action_names=action_names,
+        layout=layout,
+    )
+
+
+def _check(mdp: MDP) -> None:
+    shape = mdp.successor.shape
+    if len(shape) != 3 or min(shape) < 1:
+        raise InvalidInput(f"{mdp.name}: successor has shape {shape}; allowed: states x actions x successors")
+    for name in ("probability", "reward", "terminal"):
+        if getattr(mdp, name).shape != shape:
+            raise InvalidInput(f"{mdp.name}: {name} has shape {getattr(mdp, name).shape}; allowed: {shape}")
+    if mdp.available.shape != shape[:2]:
+        raise InvalidInput(f"{mdp.name}: available has shape {mdp.available.shape}; allowed: {shape[:2]}")
+    if mdp.start.shape != shape[:1]:
+        raise InvalidInput(f"{mdp.name}: start has shape {mdp.start.shape}; allowed: {shape[:1]}")
+    if not mdp.available.any(axis=1).all():
+        state = int(np.argmin(mdp.available.any(axis=1)))
+        raise InvalidInput(f"{mdp.name}: state {state} has no action; allowed: at least one")
+    if mdp.successor.min() < 0 or mdp.successor.max() >= shape[0]:
+        raise InvalidInput(f"{mdp.name}: a successor lies outside the states; allowed: 0 to {shape[0] - 1}")
+    _check_all(mdp, np.isfinite(mdp.reward), mdp.reward, "the reward", "a finite number")
+    _check_all(mdp, mdp.probability >= 0, mdp.probability, "a probability", "0 or more")
+    total = mdp.probability.sum(axis=2)
+    _check_all(mdp, ~mdp.available | np.isclose(total, 1, atol=1e-6), total, "the sum of probabilities", "1")
+    if not np.isclose(mdp.start.sum(), 1, atol=1e-6) or mdp.start.min() < 0:
+        raise InvalidInput(f"{mdp.name}: start probabilities sum to {mdp.start.sum()}; allowed: 0 or more, sum 1")
+    if mdp.max_steps < 1:
+        raise InvalidInput(f"{mdp.name}: max_steps is {mdp.max_steps}; allowed: 1 or more")
+
+
+def _check_all(mdp: MDP, is_good: np.ndarray, values: np.ndarray, what: str, allowed: str) -> None:
+    if not is_good.all():
+        where = tuple(int(i) for i in np.argwhere(~is_good)[0])
+        raise InvalidInput(
+            f"{mdp.name}: {what} of state {where[0]}, action {where[1]} is {values[where]}; allowed: {allowed}"
+        )

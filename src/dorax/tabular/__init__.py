@@ -1,0 +1,8 @@
+"""Agents with tables, and the engine that trains many of them at once."""
+
+from dorax.tabular.agent import TabularAgent
+from dorax.tabular.learners import DelayedQLearning, QLearning
+from dorax.tabular.settings import grid
+from dorax.tabular.training import Training, train
+
+__all__ = ["DelayedQLearning", "QLearning", "TabularAgent", "Training", "grid", "train"]

@@ -1,0 +1,81 @@
+"""Learners: what a table of values makes of one more target.
+
+A learner keeps tables (states x actions, one of them called `q`) and a few numbers
+shared by all pairs, and updates the entries of the visited pair. Written for NumPy and
+JAX alike, like the core.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+
+from dorax.core.arrays import Array, namespace
+from dorax.core.checks import check_at_least_one, check_finite, check_not_negative
+
+Entry = dict[str, Array]
+
+
+class QLearning(eqx.Module):
+    """Q <- Q + learning_rate (target - Q). A high `initial_value` makes it the optimistic rival."""
+
+    initial_value: Array = 0.0
+
+    def __check_init__(self) -> None:
+        check_finite("the initial value of Q", self.initial_value)
+
+    def initial_entry(self, discount: Array) -> Entry:
+        del discount
+        return {"q": self.initial_value}
+
+    def initial_shared(self) -> Entry:
+        return {}
+
+    def learned(self, entry: Entry, shared: Entry, target: Array, learning_rate: Array, steps: Array):
+        """The entries of the visited pair, and what all pairs share, after this target."""
+        del steps
+        return {"q": entry["q"] + learning_rate * (target - entry["q"])}, shared
+
+
+class DelayedQLearning(eqx.Module):
+    """Delayed Q-learning (Strehl et al., 2006), for rewards in [0, 1].
+
+    Values start at 1 / (1 - discount) and only fall: after `patience` visits (the
+    paper's m) a pair tries the mean of its targets plus `slack` (its epsilon_1), and
+    takes it if that is lower by at least 2 slack. A pair whose try failed rests until
+    some value has changed.
+    """
+
+    patience: Array = 10.0
+    slack: Array = 0.01
+
+    def __check_init__(self) -> None:
+        check_at_least_one("the patience of delayed Q-learning", self.patience)
+        check_not_negative("the slack of delayed Q-learning", self.slack)
+
+    def initial_entry(self, discount: Array) -> Entry:
+        return {"q": 1 / (1 - discount), "target_sum": 0.0, "targets": 0.0, "last_try": 0.0, "is_learning": 1.0}
+
+    def initial_shared(self) -> Entry:
+        return {"last_change": 0.0}
+
+    def learned(self, entry: Entry, shared: Entry, target: Array, learning_rate: Array, steps: Array):
+        """The entries of the visited pair, and what all pairs share, after this target."""
+        del learning_rate
+        xp = namespace(entry["q"])
+        q, is_learning = entry["q"], entry["is_learning"] > 0
+        target_sum = entry["target_sum"] + target
+        targets = entry["targets"] + 1
+        mean = target_sum / targets
+        tries = is_learning & (targets >= self.patience)
+        succeeds = tries & (q - mean >= 2 * self.slack)
+        rests = tries & ~succeeds & (entry["last_try"] >= shared["last_change"])
+        wakes = ~is_learning & (entry["last_try"] < shared["last_change"])
+        accumulates = is_learning & ~tries
+        entry = {
+            "q": xp.where(succeeds, mean + self.slack, q),
+            "target_sum": xp.where(accumulates, target_sum, 0.0),
+            "targets": xp.where(accumulates, targets, 0.0),
+            "last_try": xp.where(tries, steps, entry["last_try"]),
+            "is_learning": xp.where(rests, 0.0, xp.where(wakes, 1.0, entry["is_learning"])),
+        }
+        return entry, {"last_change": xp.where(succeeds, steps, shared["last_change"])}

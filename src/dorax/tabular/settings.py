@@ -1,0 +1,79 @@
+"""Settings: named numbers of an agent, one value each or stacked for a sweep."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dorax.core.checks import InvalidInput
+
+Setting = Mapping[str, float]
+
+
+def grid(**values: Sequence[float]) -> list[dict[str, float]]:
+    """Every combination of the values: grid(temperature=(1, 3), learning_rate=(0.1, 0.5)) is four settings."""
+    return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
+
+
+def with_setting(agent: Any, setting: Setting) -> Any:
+    """The agent with the named numbers replaced, and checked as if it had been built with them.
+
+    A name is a field (`temperature`) or, where several carry it, the end of a path
+    (`counter.discount`).
+    """
+    for name, value in setting.items():
+        agent = _replaced(agent, _path(agent, name), float(value))
+    return agent
+
+
+def stacked(agent: Any, settings: Sequence[Setting]) -> Any:
+    """One agent whose numbers are arrays with a leading axis over the settings."""
+    variants = [_numbers(with_setting(agent, setting)) for setting in settings]
+    structure = eqx.filter(variants[0], eqx.is_array, inverse=True)
+    numbers = [eqx.filter(variant, eqx.is_array) for variant in variants]
+    leaves = jax.tree.map(lambda *values: jnp.stack(values), *numbers)
+    return eqx.combine(leaves, structure)
+
+
+def _numbers(agent: Any) -> Any:
+    """The agent with its plain numbers as arrays: traced by JAX rather than compiled in."""
+    def as_array(leaf: Any) -> Any:
+        return jnp.asarray(leaf, float) if isinstance(leaf, int | float | np.ndarray) else leaf
+
+    return jax.tree.map(as_array, agent)
+
+
+def _path(agent: Any, name: str) -> tuple[str, ...]:
+    wanted = tuple(name.split("."))
+    paths = list(_number_paths(agent))
+    if wanted in paths:
+        return wanted
+    matches = [path for path in paths if path[-len(wanted) :] == wanted]
+    if len(matches) == 1:
+        return matches[0]
+    known = ", ".join(".".join(path) for path in paths)
+    problem = "is not a number of this agent" if not matches else "names several numbers of this agent"
+    raise InvalidInput(f"the setting {name!r} {problem}; allowed: {known}")
+
+
+def _number_paths(module: Any) -> Any:
+    for field in getattr(module, "__dataclass_fields__", {}).values():
+        value = getattr(module, field.name)
+        if isinstance(value, eqx.Module):
+            for rest in _number_paths(value):
+                yield (field.name, *rest)
+        elif not field.metadata.get("static", False) and (value is None or not callable(value)):
+            yield (field.name,)
+
+
+def _replaced(module: Any, path: tuple[str, ...], value: float) -> Any:
+    fields = {name: getattr(module, name) for name in module.__dataclass_fields__}
+    head, *rest = path
+    fields[head] = _replaced(fields[head], tuple(rest), value) if rest else value
+    return type(module)(**fields)

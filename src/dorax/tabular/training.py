@@ -1,0 +1,195 @@
+"""Training: an agent, an MDP and seeds become a labelled dataset."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dorax.core.checks import InvalidInput
+from dorax.mdps import MDP
+from dorax.tabular.agent import TabularAgent
+from dorax.tabular.engine import Lane, Limits, Program, lane_sharding, new_lanes, run_blocks
+from dorax.tabular.settings import Setting, stacked
+from dorax.tabular.world import World, make_world
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Progress = Callable[[float], None]
+
+_LANES_PER_DEVICE = 8  # a multiple of this, so that every lane runs in the same vector code
+_CHUNK_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Training:
+    """What `train` does, as data: call it with settings and seeds."""
+
+    agent: TabularAgent
+    mdp: MDP
+    episodes: int
+    max_steps: int | None = None
+    until: float | None = None
+    tables: bool = False
+
+    def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None = None) -> xr.Dataset:
+        return train(
+            self.agent,
+            self.mdp,
+            self.episodes,
+            seeds,
+            settings=settings,
+            max_steps=self.max_steps,
+            until=self.until,
+            tables=self.tables,
+            progress=progress,
+        )
+
+
+def train(
+    agent: TabularAgent,
+    mdp: MDP,
+    episodes: int,
+    seeds: int | Sequence[int] = 1,
+    *,
+    settings: Sequence[Setting] | None = None,
+    max_steps: int | None = None,
+    until: float | None = None,
+    tables: bool = False,
+    progress: Progress | None = None,
+) -> xr.Dataset:
+    """Train one learner for every seed, and for every setting if there are any, all side by side.
+
+    `seeds` is a number of seeds (0, 1, ...) or their list. `settings` is a list of
+    numbers to replace in the agent, such as `dorax.grid(temperature=(1, 3, 10))`. A run
+    ends after `episodes` episodes; before that, once it has made `max_steps` steps or
+    ended an episode with q_error at or below the share `until` of its start.
+
+    The result has the dimensions seed and episode, preceded by setting where there are
+    settings, and the variables `return`, `length`, `q_error` (after the episode) and
+    `steps` (made since the start of the run); what a run did not reach is NaN. `tables`
+    adds the learned `q` and `count`, states x actions. The same seed gives the same
+    numbers bit for bit, whatever runs beside it.
+    """
+    seed_list = _seed_list(seeds)
+    if episodes < 1:
+        raise InvalidInput(f"episodes is {episodes}; allowed: 1 or more")
+    if max_steps is not None and not 1 <= max_steps < 2**31:
+        raise InvalidInput(f"max_steps is {max_steps}; allowed: 1 to {2**31 - 1}")
+    setting_list = [{}] if settings is None else list(settings)
+    agents = stacked(agent, setting_list)
+    world = make_world(mdp, _shared_discount(agents))
+    limits = Limits(
+        episodes=jnp.asarray(episodes, jnp.int32),
+        steps=jnp.asarray(2**31 - 1 if max_steps is None else max_steps, jnp.int32),
+        q_error_share=jnp.asarray(-1.0 if until is None else until, float),
+    )
+    lanes = _run(agents, world, limits, len(setting_list), seed_list, episodes, progress)
+    data = _dataset(lanes, setting_list, seed_list, mdp, tables)
+    return data if settings is not None else data.isel(setting=0, drop=True)
+
+
+def _run(
+    agents: TabularAgent,
+    world: World,
+    limits: Limits,
+    settings: int,
+    seeds: list[int],
+    capacity: int,
+    progress: Progress | None,
+) -> Lane:
+    """All lanes to their end, as NumPy arrays with the axes seed and setting in front."""
+    sharding = lane_sharding()
+    lanes_wanted = settings * len(seeds)
+    multiple = _LANES_PER_DEVICE * sharding.mesh.size
+    count = -(-lanes_wanted // multiple) * multiple
+    # Settings vary fastest, so that a slow one is spread over all devices.
+    setting_of_lane = np.arange(count) % settings
+    seed_of_lane = np.asarray(seeds, np.uint32)[np.minimum(np.arange(count) // settings, len(seeds) - 1)]
+    agents = jax.tree.map(lambda leaf: leaf[setting_of_lane] if eqx.is_array(leaf) else leaf, agents)
+    keys = jax.vmap(jax.random.key)(jnp.asarray(seed_of_lane))
+    is_running = jnp.arange(count) < lanes_wanted
+    agents, keys, is_running = eqx.filter_shard((agents, keys, is_running), sharding)
+
+    lanes = eqx.filter_shard(new_lanes(agents, world, capacity, is_running), sharding)
+    program = Program(agents, world, limits, keys)
+    for lanes in _chunks(program, lanes, sharding.mesh):
+        if progress is not None:
+            progress(_share_done(lanes, limits))
+    if progress is not None:
+        progress(1.0)
+    return jax.tree.map(
+        lambda leaf: np.asarray(leaf)[:lanes_wanted].reshape(len(seeds), settings, *leaf.shape[1:]), lanes
+    )
+
+
+def _chunks(program: Program, lanes: Lane, mesh: Any) -> Iterator[Lane]:
+    """The lanes after each chunk of about half a second, until none is running."""
+    block, blocks, is_compiled = 0, 16, False
+    while bool(jnp.any(lanes.is_running)):
+        began = time.perf_counter()
+        lanes = run_blocks(program, lanes, jnp.asarray(block, jnp.int32), jnp.asarray(blocks, jnp.int32), mesh=mesh)
+        jax.block_until_ready(lanes)
+        block += blocks
+        if is_compiled:
+            pace = _CHUNK_SECONDS / max(time.perf_counter() - began, 1e-3)
+            blocks = int(np.clip(blocks * min(pace, 8.0), 1, 1 << 16))
+        is_compiled = True
+        yield lanes
+
+
+def _share_done(lanes: Lane, limits: Limits) -> float:
+    by_episode = lanes.episode / limits.episodes
+    by_step = lanes.steps / limits.steps
+    return float(jnp.mean(jnp.where(lanes.is_running, jnp.maximum(by_episode, by_step), 1.0)))
+
+
+def _dataset(lanes: Lane, settings: list[Setting], seeds: list[int], mdp: MDP, tables: bool) -> xr.Dataset:
+    import xarray as xr
+
+    episode = np.arange(1, lanes.records.shape[2] + 1)
+    is_recorded = episode <= lanes.episode[..., None]
+    returns, lengths, q_errors = np.moveaxis(np.where(is_recorded[..., None], lanes.records, np.nan), -1, 0)
+    dims = ("seed", "setting", "episode")
+    data = xr.Dataset(
+        {
+            "return": (dims, returns),
+            "length": (dims, lengths),
+            "q_error": (dims, q_errors),
+            "steps": (dims, np.cumsum(lengths, axis=-1, dtype=np.float64)),
+            "q_error_at_start": (dims[:2], lanes.q_error_at_start),
+            "total_steps": (dims[:2], lanes.steps),
+        },
+        coords={
+            "seed": seeds,
+            "setting": [", ".join(f"{name}={value:g}" for name, value in point.items()) for point in settings],
+            "episode": episode,
+        },
+        attrs={"mdp": mdp.name},
+    )
+    if tables:
+        pairs = (*dims[:2], "state", "action")
+        data["q"] = (pairs, lanes.tables["q"][:, :, : mdp.states])
+        data["count"] = (pairs, lanes.counts[:, :, : mdp.states])
+    return data.transpose("setting", "seed", ...)
+
+
+def _shared_discount(agents: TabularAgent) -> float:
+    discounts = np.unique(np.asarray(agents.discount))
+    if len(discounts) > 1:
+        raise InvalidInput(f"settings differ in discount ({discounts[0]:g}, {discounts[1]:g}); allowed: one discount a call")
+    return float(np.asarray(agents.discount).flat[0])
+
+
+def _seed_list(seeds: int | Sequence[int]) -> list[int]:
+    chosen = list(range(seeds)) if isinstance(seeds, int | np.integer) else [int(seed) for seed in seeds]
+    if not chosen or min(chosen) < 0 or max(chosen) >= 2**32:
+        raise InvalidInput(f"seeds is {seeds!r}; allowed: a number of seeds, or a list of numbers from 0 to 2**32 - 1")
+    return chosen
