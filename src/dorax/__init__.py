@@ -1,6 +1,6 @@
 """dorax: directed exploration for reinforcement learning, by E-values."""
 
-from dorax import core, mdps
+from dorax import core, envs, mdps
 from dorax.core import (
     LLL,
     UCB,
@@ -15,12 +15,14 @@ from dorax.core import (
     Softmax,
     Visits,
 )
-from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, grid, train
+from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner, grid, train
 
 __version__ = "0.1.0"
 
+envs.register()
+
 __all__ = [
     "LLL", "UCB", "Deficit", "DelayedQLearning", "EValues", "EpsilonGreedy", "InvalidInput", "InverseCount",
-    "InverseRootCount", "InverseRootLogE", "QLearning", "Sample", "Softmax", "TabularAgent", "Visits", "core", "grid",
-    "mdps", "train",
+    "InverseRootCount", "InverseRootLogE", "QLearning", "Sample", "Softmax", "TabularAgent", "TabularLearner", "Visits", "core", "envs",
+    "grid", "mdps", "train",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from dorax.tabular.world import World, make_world
 if TYPE_CHECKING:
     import xarray as xr
 
-Progress = Callable[[float], None]
+Progress = Callable[[float, int], None]  # the share that is done, and steps so far
 
 _LANES_PER_DEVICE = 8  # a multiple of this, so that every lane runs in the same vector code
 _CHUNK_SECONDS = 0.5
@@ -38,6 +38,7 @@ class Training:
     max_steps: int | None = None
     until: float | None = None
     tables: bool = False
+    lanes: int = 1
 
     def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None = None) -> xr.Dataset:
         return train(
@@ -49,6 +50,7 @@ class Training:
             max_steps=self.max_steps,
             until=self.until,
             tables=self.tables,
+            lanes=self.lanes,
             progress=progress,
         )
 
@@ -63,6 +65,7 @@ def train(
     max_steps: int | None = None,
     until: float | None = None,
     tables: bool = False,
+    lanes: int = 1,
     progress: Progress | None = None,
 ) -> xr.Dataset:
     """Train one learner for every seed, and for every setting if there are any, all side by side.
@@ -75,8 +78,9 @@ def train(
     The result has the dimensions seed and episode, preceded by setting where there are
     settings, and the variables `return`, `length`, `q_error` (after the episode) and
     `steps` (made since the start of the run); what a run did not reach is NaN. `tables`
-    adds the learned `q` and `count`, states x actions. The same seed gives the same
-    numbers bit for bit, whatever runs beside it.
+    adds the learned `q` and `count`, states x actions. At least `lanes` learners run side
+    by side, idle ones among them: calls of different sizes then share one compiled
+    program. The same seed gives the same numbers bit for bit, whatever runs beside it.
     """
     seed_list = _seed_list(seeds)
     if episodes < 1:
@@ -91,8 +95,8 @@ def train(
         steps=jnp.asarray(2**31 - 1 if max_steps is None else max_steps, jnp.int32),
         q_error_share=jnp.asarray(-1.0 if until is None else until, float),
     )
-    lanes = _run(agents, world, limits, len(setting_list), seed_list, episodes, progress)
-    data = _dataset(lanes, setting_list, seed_list, mdp, tables)
+    ended = _run(agents, world, limits, len(setting_list), seed_list, episodes, lanes, progress)
+    data = _dataset(ended, setting_list, seed_list, mdp, tables)
     return data if settings is not None else data.isel(setting=0, drop=True)
 
 
@@ -103,13 +107,14 @@ def _run(
     settings: int,
     seeds: list[int],
     capacity: int,
+    least: int,
     progress: Progress | None,
 ) -> Lane:
     """All lanes to their end, as NumPy arrays with the axes seed and setting in front."""
     sharding = lane_sharding()
     lanes_wanted = settings * len(seeds)
     multiple = _LANES_PER_DEVICE * sharding.mesh.size
-    count = -(-lanes_wanted // multiple) * multiple
+    count = -(-max(lanes_wanted, least) // multiple) * multiple
     # Settings vary fastest, so that a slow one is spread over all devices.
     setting_of_lane = np.arange(count) % settings
     seed_of_lane = np.asarray(seeds, np.uint32)[np.minimum(np.arange(count) // settings, len(seeds) - 1)]
@@ -122,9 +127,7 @@ def _run(
     program = Program(agents, world, limits, keys)
     for lanes in _chunks(program, lanes, sharding.mesh):
         if progress is not None:
-            progress(_share_done(lanes, limits))
-    if progress is not None:
-        progress(1.0)
+            progress(_share_done(lanes, limits), int(np.sum(np.asarray(lanes.steps), dtype=np.int64)))
     return jax.tree.map(
         lambda leaf: np.asarray(leaf)[:lanes_wanted].reshape(len(seeds), settings, *leaf.shape[1:]), lanes
     )

@@ -1,0 +1,52 @@
+"""Pictures of a finite MDP and of where its visitor stands, as text and as pixels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dorax.mdps import MDP, Layout
+
+_COLOURS = {
+    ".": (236, 239, 241),
+    "S": (187, 222, 251),
+    "G": (129, 199, 132),
+    "x": (255, 224, 130),
+    "#": (96, 125, 139),
+    " ": (255, 255, 255),
+}
+_VISITOR = (216, 67, 21)
+_LINE = (255, 255, 255)
+_CELL = 24  # pixels
+
+
+def as_text(mdp: MDP, state: int, last_action: int | None) -> str:
+    """The grid with the visitor as `@`, and the action that led here."""
+    layout = mdp.layout or _strip(mdp)
+    rows = [list(row) for row in layout.rows]
+    row, column = layout.cells[state]
+    rows[row][column] = "@"
+    names = mdp.action_names or tuple(str(action) for action in range(mdp.actions))
+    below = "" if last_action is None else f"  ({names[last_action]})\n"
+    return "\n".join("".join(row) for row in rows) + "\n" + below
+
+
+def as_image(mdp: MDP, state: int) -> np.ndarray:
+    """The grid in colours, the visitor as a disc: height x width x 3, uint8."""
+    layout = mdp.layout or _strip(mdp)
+    cells = np.array([[_COLOURS[cell] for cell in row] for row in layout.rows], np.uint8)
+    image = cells.repeat(_CELL, axis=0).repeat(_CELL, axis=1)
+    image[::_CELL], image[:, ::_CELL] = _LINE, _LINE
+    across = (np.arange(_CELL) + 0.5) / _CELL - 0.5
+    disc = across[:, None] ** 2 + across[None, :] ** 2 < 0.3**2
+    row, column = layout.cells[state]
+    image[row * _CELL : (row + 1) * _CELL, column * _CELL : (column + 1) * _CELL][disc] = _VISITOR
+    return image
+
+
+def _strip(mdp: MDP) -> Layout:
+    """Where nothing says how states lie, they lie in rows of equal length."""
+    width = int(np.ceil(np.sqrt(mdp.states)))
+    height = -(-mdp.states // width)
+    filled = ["." * min(width, mdp.states - row * width) for row in range(height)]
+    rows = tuple(row.ljust(width) for row in filled)
+    return Layout(rows, tuple(divmod(state, width) for state in range(mdp.states)))

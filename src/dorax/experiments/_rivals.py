@@ -1,0 +1,126 @@
+"""The agents that the paper compares, with the grids that their numbers are fitted on, and how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from dorax.core import LLL, UCB, EpsilonGreedy, EValues, Sample, Softmax, Visits
+from dorax.mdps import MDP
+from dorax.study import figures
+from dorax.study.claims import Claim, faster
+from dorax.study.experiment import AXES, Axis, Cell, Size
+from dorax.study.results import Results
+from dorax.tabular import TabularAgent, Training
+
+EPSILONS = (0.0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
+TEMPERATURES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 5.0, 10.0, 30.0, 100.0)
+SCALES = (0.0, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+LIMITS = {"epsilon": (0.0, 1.0), "temperature": (0.0,), "scale": (0.0,)}  # nothing lies beyond
+LANES = 128  # so that tuning and reporting share one compiled program
+
+_RULES = {
+    "ε-greedy": (Sample(EpsilonGreedy(0.1)), LLL(EpsilonGreedy(0.1)), {"epsilon": EPSILONS}),
+    "softmax": (Sample(Softmax(1.0)), LLL(Softmax(1.0)), {"temperature": TEMPERATURES}),
+}
+_COLOURS = {"ε-greedy": figures.COLOURS[1], "softmax": figures.COLOURS[0], "UCB": figures.COLOURS[2]}
+
+
+@dataclass(frozen=True)
+class Rival:
+    """An agent by its name, its family and what it counts."""
+
+    name: str
+    family: str
+    counts: str
+    agent: TabularAgent
+    grid: dict[str, Sequence[float]]
+
+
+def rivals(discount: float = 0.9, e_discount: float = 0.9, learning_rate: float = 0.5) -> list[Rival]:
+    """The eight agents of the paper's comparison."""
+
+    def agent(rule: Any, counter: Any) -> TabularAgent:
+        return TabularAgent(rule=rule, counter=counter, learning_rate=learning_rate, discount=discount)
+
+    found: list[Rival] = []
+    for family, (sample, lll, grid) in _RULES.items():
+        found += [
+            Rival(family, family, "nothing", agent(sample, Visits()), grid),
+            Rival(f"LLL {family}, visits", family, "visits", agent(lll, Visits()), grid),
+            Rival(f"LLL {family}, E-values", family, "E-values", agent(lll, EValues(e_discount)), grid),
+        ]
+    scales = {"scale": SCALES}
+    return [
+        *found,
+        Rival("UCB, visits", "UCB", "visits", agent(UCB(1.0), Visits()), scales),
+        Rival("UCB, E-values", "UCB", "E-values", agent(UCB(1.0), EValues(e_discount)), scales),
+    ]
+
+
+def style(rival: Rival) -> dict[str, Any]:
+    """Colour by family, line by what is counted."""
+    line = {"nothing": ":", "visits": "--", "E-values": "-"}[rival.counts]
+    return {"color": _COLOURS[rival.family], "linestyle": line}
+
+
+def at(name: str, learning_rate: float) -> str:
+    """The name of an agent's cell at a learning rate."""
+    return f"{name}, α = {learning_rate:g}"
+
+
+def comparison(mdp: MDP, episodes: int, max_steps: int, rates: Sequence[float], size: Size) -> list[Cell]:
+    """A cell for every agent at every learning rate."""
+    return [
+        Cell(
+            at(rival.name, rate),
+            Training(rival.agent, mdp, episodes=size.of(episodes), max_steps=size.of(max_steps), lanes=LANES),
+            rival.grid,
+            LIMITS,
+        )
+        for rate in rates
+        for rival in rivals(learning_rate=rate)
+    ]
+
+
+def counterpart_claims(rate: float) -> list[Claim]:
+    """Each E-value agent against its own counter-based and stochastic equivalents."""
+    pairs = [
+        ("LLL ε-greedy, E-values", "LLL ε-greedy, visits"),
+        ("LLL ε-greedy, E-values", "ε-greedy"),
+        ("LLL softmax, E-values", "LLL softmax, visits"),
+        ("LLL softmax, E-values", "softmax"),
+        ("UCB, E-values", "UCB, visits"),
+    ]
+    return [faster(at(fast, rate), at(slow, rate), axis) for fast, slow in pairs for axis in AXES]
+
+
+def draw_comparison(results: Results, figure: Figure, rates: Sequence[float]) -> None:
+    """A row a learning rate: error of Q by episode and by step, and the return of training by episode."""
+    figure.set_size_inches(11, 3.4 * len(rates) + 0.6)
+    rows = figure.subplots(len(rates), 3, squeeze=False)
+    for row, rate in zip(rows, rates, strict=True):
+        names = [at(rival.name, rate) for rival in rivals()]
+        styles = {at(rival.name, rate): style(rival) for rival in rivals()}
+        figures.draw_q_error_by_both_axes(row[:2], results, names, styles)
+        for rival in rivals():
+            draw_return(row[2], results, at(rival.name, rate), "episode", label=rival.name, **style(rival))
+        row[0].set_title(f"α = {rate:g}", loc="left", fontsize=10)
+    figures.legend_below(figure, rows[0][2])
+
+
+def draw_return(axes: Any, results: Results, name: str, axis: Axis, **line: Any) -> None:
+    """The return of training episodes, averaged over a tenth of the episodes so far."""
+    data = results[name].data(axis)
+    returns = data["return"].values.astype(float)
+    total = returns.cumsum(axis=1)
+    smooth = returns.copy()
+    for episode in range(returns.shape[1]):
+        window = max(1, (episode + 1) // 10)
+        before = total[:, episode - window] if episode >= window else 0.0
+        smooth[:, episode] = (total[:, episode] - before) / window
+    figures.draw_curve(axes, data.assign({"return": (("seed", "episode"), smooth)}), axis, "return", **line)
+    figures.label_axes(axes, axis, "return of training episodes", log_y=False)

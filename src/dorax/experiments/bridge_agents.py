@@ -1,0 +1,42 @@
+"""fig:agents_compare_all: eight agents on the long bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from dorax import mdps
+from dorax.experiments import _rivals
+from dorax.study.claims import fails_to_converge
+from dorax.study.experiment import Cell, Experiment, Size
+from dorax.study.results import Results
+
+RATES = (0.5, 0.1)
+
+
+def cells(size: Size) -> Sequence[Cell]:
+    return _rivals.comparison(mdps.bridge(15), episodes=12_000, max_steps=100_000, rates=RATES, size=size)
+
+
+def draw(results: Results, figure: Figure) -> None:
+    _rivals.draw_comparison(results, figure, RATES)
+
+
+EXPERIMENT = Experiment(
+    figure="fig:agents_compare_all",
+    title="E-value agents are the first to cross the long bridge",
+    paper="On a bridge of fifteen cells, agents that count by E-values converge before their equivalents that count "
+    "visits or draw at random; ε-greedy, LLL ε-greedy on visits and UCB on visits do not converge at all.",
+    cells=cells,
+    claims=[
+        *(claim for rate in RATES for claim in _rivals.counterpart_claims(rate)),
+        *(
+            fails_to_converge(_rivals.at(name, rate))
+            for rate in RATES
+            for name in ("ε-greedy", "LLL ε-greedy, visits", "UCB, visits")
+        ),
+    ],
+    draw=draw,
+    order=30,
+)

@@ -1,0 +1,34 @@
+"""The comparison that the paper mentions and does not show: the same eight agents on the cliff."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from dorax import mdps
+from dorax.experiments import _rivals
+from dorax.study.experiment import Cell, Experiment, Size
+from dorax.study.results import Results
+
+RATES = (0.5, 0.1)
+
+
+def cells(size: Size) -> Sequence[Cell]:
+    return _rivals.comparison(mdps.cliff(), episodes=3000, max_steps=100_000, rates=RATES, size=size)
+
+
+def draw(results: Results, figure: Figure) -> None:
+    _rivals.draw_comparison(results, figure, RATES)
+
+
+EXPERIMENT = Experiment(
+    figure="section 3.3 (not shown)",
+    title="The same agents on the cliff",
+    paper="On cliff walking the results are similar to those on the bridge.",
+    notes="Every step costs 1 here, so values that start at 0 are optimistic and greedy learners explore by themselves.",
+    cells=cells,
+    claims=[claim for rate in RATES for claim in _rivals.counterpart_claims(rate)],
+    draw=draw,
+    order=40,
+)

@@ -1,0 +1,97 @@
+"""Claims and verdicts. A verdict comes from an interval, never from the author's hope."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dorax.study.experiment import Axis
+from dorax.study.measures import times_to_threshold
+from dorax.study.results import Results
+from dorax.study.statistics import Interval, ratio_of_medians, share
+
+Verdict = Literal["holds", "fails", "unclear"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A statistic in words, its interval, and the number of runs behind it."""
+
+    statistic: str
+    interval: Interval
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence that holds when its statistic lies between two bounds."""
+
+    text: str
+    estimate: Callable[[Results], Estimate]
+    above: float = -math.inf
+    below: float = math.inf
+
+    def verdict(self, interval: Interval) -> Verdict:
+        """`holds` if the whole interval is within the bounds, `fails` if none of it is."""
+        if math.isnan(interval.low) or math.isnan(interval.high):
+            return "unclear"
+        is_high_enough = math.isinf(self.above) or interval.low > self.above
+        is_low_enough = math.isinf(self.below) or interval.high < self.below
+        if is_high_enough and is_low_enough:
+            return "holds"
+        if interval.high <= self.above or interval.low >= self.below:
+            return "fails"
+        return "unclear"
+
+
+def judge(name: str, figure: str, claim: Claim, results: Results) -> dict[str, Any]:
+    """One row of claims.json. A bound that the data leave open is null."""
+    estimate = claim.estimate(results)
+    interval = estimate.interval
+    return {
+        "experiment": name,
+        "figure": figure,
+        "claim": claim.text,
+        "statistic": estimate.statistic,
+        "value": _json_number(interval.value),
+        "low": _json_number(interval.low),
+        "high": _json_number(interval.high),
+        "verdict": claim.verdict(interval),
+        "seeds": estimate.seeds,
+    }
+
+
+def faster(fast: str, slow: str, axis: Axis, text: str | None = None) -> Claim:
+    """`fast` takes less time to the threshold than `slow`: the ratio of their medians is above 1."""
+
+    def estimate(results: Results) -> Estimate:
+        slow_times = times_to_threshold(results[slow].data(axis), axis)
+        fast_times = times_to_threshold(results[fast].data(axis), axis)
+        missing = [
+            f"{int((~times.is_reached).sum())} of {len(times.time)} runs of {name} never got there"
+            for name, times in ((slow, slow_times), (fast, fast_times))
+            if not times.is_reached.all()
+        ]
+        words = f"{axis}s to the threshold, {slow} over {fast} (medians)"
+        statistic = "; ".join([words, *missing])
+        return Estimate(statistic, ratio_of_medians(slow_times, fast_times), len(fast_times.time))
+
+    return Claim(text or f"{fast} converges before {slow} (by {axis})", estimate, above=1.0)
+
+
+def fails_to_converge(name: str, axis: Axis = "episode") -> Claim:
+    """Fewer than half of the runs get to the threshold."""
+
+    def estimate(results: Results) -> Estimate:
+        times = times_to_threshold(results[name].data(axis), axis)
+        reached = int(times.is_reached.sum())
+        words = f"share of runs of {name} that get to the threshold"
+        return Estimate(words, share(reached, len(times.time)), len(times.time))
+
+    return Claim(f"{name} fails to converge", estimate, below=0.5)
+
+
+def _json_number(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None

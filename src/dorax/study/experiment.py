@@ -1,0 +1,85 @@
+"""Experiments as data: what to run, what to measure, which claims to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from dorax.study.claims import Claim
+    from dorax.study.results import Results
+
+Axis = Literal["episode", "step"]
+AXES: tuple[Axis, ...] = ("episode", "step")
+
+Setting = Mapping[str, float]
+Progress = Callable[[float, int], None]  # the share that is done, and steps so far
+Run = Callable[[Sequence[Setting], Sequence[int], Progress | None], "xr.Dataset"]
+
+FIRST_TUNING_SEED = 1_000_000  # tuning seeds and reported seeds never meet
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of an experiment to run: all of it, or a taste."""
+
+    seeds: int = 50
+    tuning_seeds: int = 12
+    fraction: float = 1.0
+
+    def of(self, amount: int, least: int = 1) -> int:
+        """This size's share of an amount, such as a number of episodes."""
+        return max(least, round(amount * self.fraction))
+
+    @property
+    def is_full(self) -> bool:
+        return self.fraction == 1.0
+
+
+FULL = Size()
+QUICK = Size(seeds=5, tuning_seeds=3, fraction=0.05)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One agent of an experiment: how to run it, and the grid that its numbers are fitted on.
+
+    `run` takes settings (one is empty where there is no grid), seeds and a progress
+    callback, and returns a dataset with the dimensions setting and seed. A choice at the
+    end of its grid is suspect, but for the `limits` that a number cannot pass anyway.
+    """
+
+    name: str
+    run: Run
+    grid: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
+    limits: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure: its cells at a given size, its claims, and how it is drawn."""
+
+    figure: str
+    title: str
+    paper: str
+    cells: Callable[[Size], Sequence[Cell]]
+    claims: Sequence[Claim]
+    draw: Callable[[Results, Figure], None]
+    order: int
+    notes: str = ""
+    size: Size = FULL
+    quick: Size = QUICK
+    tables: Callable[[Results], Sequence[Table]] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers that a reader of the report wants to see as such."""
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]

@@ -1,0 +1,104 @@
+"""Figures: the drawing that experiments share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dorax.study.experiment import AXES, Axis, Experiment
+from dorax.study.measures import held
+from dorax.study.results import Results
+from dorax.study.statistics import Floats, bootstrap
+from dorax.study.store import replacing
+
+# Okabe and Ito's palette: distinct for colour-blind readers too.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+_POINTS = 160
+
+
+def new_figure(width: float = 9.0, height: float = 4.0) -> Figure:
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def write(figure: Figure, folder: Path, name: str) -> None:
+    """PNG and SVG, the same bytes for the same numbers."""
+    settings: dict[str, Any] = {"svg.hashsalt": name, "svg.fonttype": "path"}
+    with matplotlib.rc_context(settings):
+        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+            with replacing(folder / f"{name}.{kind}") as unfinished:
+                figure.savefig(unfinished, format=kind, dpi=160, metadata=metadata)
+
+
+def drawn(experiment: Experiment, results: Results) -> Figure:
+    figure = new_figure()
+    experiment.draw(results, figure)
+    return figure
+
+
+def palette(values: int) -> list[Any]:
+    """Colours for an ordered quantity, light to dark."""
+    return [matplotlib.colormaps["viridis"](x) for x in np.linspace(0.0, 0.9, max(values, 2))][:values]
+
+
+def learning_curve(data: xr.Dataset, axis: Axis, variable: str = "q_error") -> tuple[Floats, Floats]:
+    """Abscissae, logarithmically spaced, and the variable there: points x seeds.
+
+    By step, a run shows at each moment the last episode that it had finished.
+    """
+    values = held(data[variable].transpose("seed", "episode").values)
+    episodes = values.shape[1]
+    if axis == "episode":
+        x = np.unique(np.geomspace(1, episodes, _POINTS).astype(int))
+        return x.astype(float), values[:, x - 1].T
+    steps = data.steps.transpose("seed", "episode").values
+    first, last = np.nanmax(steps[:, 0]), np.nanmin(data.total_steps.values)
+    x = np.geomspace(first, max(last, first + 1), _POINTS)
+    index = np.stack([np.searchsorted(row[np.isfinite(row)], x, side="right") - 1 for row in steps])
+    return x, np.take_along_axis(values, np.maximum(index, 0), axis=1).T
+
+
+def draw_curve(axes: Axes, data: xr.Dataset, axis: Axis, variable: str = "q_error", **style: Any) -> None:
+    """The median over seeds with its bootstrap interval."""
+    x, values = learning_curve(data, axis, variable)
+    middle, low, high = bootstrap(values)
+    line = axes.plot(x, middle, linewidth=1.6, **style)[0]
+    axes.fill_between(x, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
+
+
+def label_axes(axes: Axes, axis: Axis, ylabel: str, log_y: bool = True) -> None:
+    axes.set_xscale("log")
+    if log_y:
+        axes.set_yscale("log")
+    axes.set_xlabel(f"{axis}s")
+    axes.set_ylabel(ylabel)
+    tidy(axes)
+
+
+def tidy(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, linewidth=0.5)
+
+
+def draw_q_error_by_both_axes(
+    panels: Sequence[Axes], results: Results, names: Sequence[str], styles: dict[str, Any], floor: float = 1e-4
+) -> None:
+    """q_error as a share of its start, by episode on the first panel and by step on the second."""
+    for panel, axis in zip(panels, AXES, strict=True):
+        for name in names:
+            data = results[name].data(axis)
+            relative = data.assign(q_error=np.maximum(data.q_error / data.q_error_at_start, floor))
+            draw_curve(panel, relative, axis, label=name, **styles[name])
+        panel.axhline(0.01, color="grey", linewidth=0.8, linestyle=":")
+        label_axes(panel, axis, "error of Q, share of its start")
+
+
+def legend_below(figure: Figure, panel: Axes, columns: int = 4) -> None:
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)

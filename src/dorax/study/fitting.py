@@ -1,0 +1,47 @@
+"""Fitting: the best setting of a grid, chosen on seeds that are never reported."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from dorax.study.experiment import Axis, Cell
+from dorax.study.statistics import median
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The setting that an axis prefers, what it was chosen from, and where it touches the grid's edge."""
+
+    setting: dict[str, float]
+    scores: list[tuple[dict[str, float], float, float, float]]  # setting, median time, share reached, area
+    at_edge: list[str]
+
+
+def settings_of(grid: Mapping[str, Sequence[float]]) -> list[dict[str, float]]:
+    """All combinations of a grid's values; of an empty grid, the one empty setting."""
+    return [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
+
+
+def choose(cell: Cell, summary: xr.Dataset, axis: Axis) -> Choice:
+    """The shortest median time to the threshold; then the most runs that reach it; then the least area."""
+    is_reached = summary[f"reached_by_{axis}"].values
+    time = median(np.where(is_reached, summary[f"time_by_{axis}"].values, np.inf))
+    reached = is_reached.mean(axis=1)
+    area = summary[f"area_by_{axis}"].values.mean(axis=1)
+    settings = settings_of(cell.grid)
+    best = min(range(len(settings)), key=lambda i: (time[i], -reached[i], area[i]))
+    chosen = settings[best]
+    at_edge = [
+        name
+        for name, values in cell.grid.items()
+        if len(values) > 1
+        and chosen[name] in (min(values), max(values))
+        and chosen[name] not in cell.limits.get(name, ())
+    ]
+    scores = [(settings[i], float(time[i]), float(reached[i]), float(area[i])) for i in range(len(settings))]
+    return Choice(chosen, scores, at_edge)

@@ -1,0 +1,114 @@
+"""What determines a result, as one key: values, and the code that they run through.
+
+Two runs share a key exactly when nothing that could change their numbers differs: every
+field of the objects involved, every array, and the source of every module of this
+package that the code behind them imports, comments and docstrings aside.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.util
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+_PACKAGE = __name__.split(".")[0]
+_ANALYSIS = f"{_PACKAGE}.study"  # counts where a function of it is named, not where it is merely imported
+
+
+def key_of(thing: Any) -> str:
+    """A hexadecimal digest of everything that `thing` is."""
+    modules: set[str] = set()
+    description = describe(thing, modules)
+    code = [(name, _source_digest(name)) for name in sorted(_with_imports(modules))]
+    return hashlib.sha256(repr((description, code)).encode()).hexdigest()
+
+
+def describe(thing: Any, modules: set[str] | None = None) -> Any:
+    """`thing` as nested tuples of plain values; the modules of its code are added to `modules`."""
+    seen: set[str] = set() if modules is None else modules
+    if thing is None or isinstance(thing, str | bool | int | float):
+        return thing
+    if isinstance(thing, functools.partial):
+        call = cast("functools.partial[Any]", thing)
+        return ("partial", describe(call.func, seen), describe(call.args, seen), describe(call.keywords, seen))
+    if inspect.isfunction(thing) or inspect.isclass(thing):
+        seen.add(thing.__module__)
+        own = "" if thing.__module__.startswith(_PACKAGE) else _outside_source(thing)
+        return (thing.__module__, thing.__qualname__, own)
+    if is_dataclass(thing):
+        kind = describe(type(thing), seen)
+        return (kind, tuple((f.name, describe(getattr(thing, f.name), seen)) for f in fields(thing)))
+    if isinstance(thing, Mapping):
+        items = cast("Mapping[Any, Any]", thing).items()
+        return tuple((describe(k, seen), describe(v, seen)) for k, v in items)
+    if isinstance(thing, Sequence):
+        return tuple(describe(item, seen) for item in cast("Sequence[Any]", thing))
+    if hasattr(thing, "__array__"):
+        array = np.ascontiguousarray(thing)
+        return (str(array.dtype), array.shape, hashlib.sha256(array.tobytes()).hexdigest())
+    raise TypeError(f"a {type(thing).__name__} cannot be part of a cell: its value has no lasting description")
+
+
+def _outside_source(thing: Any) -> str:
+    try:
+        return inspect.getsource(thing)
+    except OSError:
+        return ""
+
+
+def _with_imports(modules: set[str]) -> set[str]:
+    """The modules of this package among `modules`, and those of it that they import, transitively."""
+    found: set[str] = set()
+    waiting = {name for name in modules if name.split(".")[0] == _PACKAGE}
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        waiting |= {other for other in _imports(name) if _is_relevant(other)} - found
+    return found
+
+
+def _is_relevant(name: str) -> bool:
+    return name.split(".")[0] == _PACKAGE and not name.startswith(_ANALYSIS)
+
+
+@functools.cache
+def _imports(module: str) -> frozenset[str]:
+    names: set[str] = set()
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return frozenset(name for name in names if _is_relevant(name) and _path(name) is not None)
+
+
+@functools.cache
+def _source_digest(module: str) -> str:
+    tree = _tree(module)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _tree(module: str) -> ast.Module:
+    path = _path(module)
+    return ast.parse(path.read_text()) if path is not None else ast.Module([], [])
+
+
+@functools.cache
+def _path(module: str) -> Path | None:
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None

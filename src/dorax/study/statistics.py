@@ -1,0 +1,108 @@
+"""Statistics over seeds: pure functions on arrays whose last axis is the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
+
+_RESAMPLES = 4000
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with its 95 % interval. Infinite where the data cannot bound it."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Times:
+    """When each run got there; a run that never did is censored at the last time it was watched."""
+
+    time: Floats
+    is_reached: np.ndarray[Any, np.dtype[np.bool_]]
+
+    @property
+    def earliest(self) -> Floats:
+        """Censored runs as if they had got there the moment they were last watched."""
+        return self.time
+
+    @property
+    def latest(self) -> Floats:
+        """Censored runs as if they never got there."""
+        return np.where(self.is_reached, self.time, np.inf)
+
+
+def median(values: Floats) -> Floats:
+    """The middle of the last axis, the upper one of two: infinities never meet in a mean."""
+    ordered = np.sort(values, axis=-1)
+    return ordered[..., ordered.shape[-1] // 2]
+
+
+def interquartile_mean(values: Floats) -> Floats:
+    """The mean of the middle half of the last axis."""
+    return np.asarray(stats.trim_mean(values, 0.25, axis=-1))
+
+
+def bootstrap(values: Floats, statistic: Callable[[Floats], Floats] = median) -> tuple[Floats, Floats, Floats]:
+    """The statistic over the last axis, and the ends of its percentile bootstrap interval."""
+    resampled = statistic(values[..., _draws(values.shape[-1], seed=0)])
+    low, high = _ends(resampled)
+    return statistic(values), low, high
+
+
+def ratio_of_medians(slow: Times, fast: Times) -> Interval:
+    """Median time of `slow` over that of `fast`, the interval wide enough for what censoring hides.
+
+    Its low end takes the censored runs of `slow` at their earliest and those of `fast`
+    at their latest, its high end the other way round.
+    """
+    low = _ends(_ratio_draws(slow.earliest, fast.latest))[0]
+    high = _ends(_ratio_draws(slow.latest, fast.earliest))[1]
+    value = median(slow.earliest) / median(fast.earliest)
+    return Interval(float(value), float(low), float(high))
+
+
+def share(successes: int, trials: int) -> Interval:
+    """A proportion with its exact (Clopper-Pearson) interval."""
+    bounds = stats.binomtest(successes, trials).proportion_ci(_LEVEL)
+    return Interval(successes / trials, float(bounds.low), float(bounds.high))
+
+
+def mean(values: Floats) -> Interval:
+    value, low, high = bootstrap(values, lambda x: np.mean(x, axis=-1))
+    return Interval(float(value), float(low), float(high))
+
+
+def difference_of_means(first: Floats, second: Floats) -> Interval:
+    """mean(first) - mean(second), runs resampled apart."""
+    draws = first[_draws(len(first), seed=1)].mean(axis=-1) - second[_draws(len(second), seed=2)].mean(axis=-1)
+    low, high = _ends(draws)
+    return Interval(float(first.mean() - second.mean()), float(low), float(high))
+
+
+def _ratio_draws(slow: Floats, fast: Floats) -> Floats:
+    numerator = median(slow[_draws(len(slow), seed=1)])
+    denominator = median(fast[_draws(len(fast), seed=2)])
+    with np.errstate(invalid="ignore"):
+        return numerator / denominator
+
+
+def _ends(draws: Floats) -> tuple[Floats, Floats]:
+    """The interval's ends are drawn values themselves, so that infinite ones need no mean."""
+    tail = (1 - _LEVEL) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=-1, method="inverted_cdf")
+    return low, high
+
+
+def _draws(size: int, seed: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.random.default_rng(seed).integers(0, size, (_RESAMPLES, size))

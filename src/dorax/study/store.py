@@ -1,0 +1,99 @@
+"""The store: one netCDF file a piece of work, written whole or not at all.
+
+A file's name ends in the key of what it holds, so a changed setting or changed code
+misses and an unchanged one hits. Inside, a digest of the numbers tells a damaged file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import xarray as xr
+
+
+class StoreError(Exception):
+    """The output folder cannot be used; the message is complete in one line."""
+
+
+class Store:
+    """The results below one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.damaged: list[Path] = []
+        with _in_one_line(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+
+    def path(self, experiment: str, name: str, key: str) -> Path:
+        slug = re.sub(r"[^a-z0-9.=]+", "-", name.lower()).strip("-")
+        return self.folder / "data" / experiment / f"{slug}-{key[:16]}.nc"
+
+    def load(self, path: Path) -> xr.Dataset | None:
+        """The dataset of a file; None if there is none, or if it is damaged (which is remembered)."""
+        if not path.exists():
+            return None
+        try:
+            with xr.open_dataset(path, engine="h5netcdf") as opened:
+                data = opened.load()
+        except Exception:  # HDF5 has no one error for a file that is not what it was
+            data = None
+        if data is None or data.attrs.get("digest") != _digest(data):
+            self.damaged.append(path)
+            return None
+        return data
+
+    def save(self, path: Path, data: xr.Dataset) -> None:
+        """Write beside the target first, then rename: a reader never sees half a file."""
+        data = data.assign_attrs(digest=_digest(data))
+        packed: dict[Any, Any] = {name: {"zlib": True, "complevel": 2} for name in data.data_vars}
+        with replacing(path) as unfinished:
+            data.to_netcdf(unfinished, engine="h5netcdf", encoding=packed)
+
+    def clear(self, experiment: str) -> None:
+        shutil.rmtree(self.folder / "data" / experiment, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path`, which takes its place when all went well, and is gone otherwise."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with _in_one_line(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield unfinished
+            with open(unfinished, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _in_one_line(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
+        raise StoreError(f"cannot write {path}: {reason}; needed: a writable folder with free space") from error
+
+
+def _digest(data: xr.Dataset) -> str:
+    total = hashlib.sha256()
+    for name in sorted(cast("Any", data.variables), key=str):
+        variable = data.variables[name]
+        values = np.asarray(variable.values)
+        total.update(repr((str(name), variable.dims, values.shape)).encode())
+        raw = repr(values.tolist()).encode() if values.dtype.kind in "OUS" else np.ascontiguousarray(values).tobytes()
+        total.update(raw)
+    return total.hexdigest()

@@ -1,0 +1,109 @@
+"""The paper's worlds have the answers that the paper says they have."""
+
+import numpy as np
+import pytest
+
+from dorax import mdps
+
+NORTH, EAST, SOUTH, WEST = range(4)
+
+
+def optimal_return(mdp, discount=0.99):
+    """The undiscounted return of following the optimal policy of a deterministic MDP, and the actions taken."""
+    state, total, actions = int(np.argmax(mdp.start)), 0.0, []
+    for _ in range(mdp.max_steps):
+        actions.append(int(np.argmax(mdp.optimal_policy(discount)[state])))
+        pair = (state, actions[-1], 0)
+        total, state = total + mdp.reward[pair], int(mdp.successor[pair])
+        if mdp.terminal[pair]:
+            break
+    return total, actions
+
+
+@pytest.mark.parametrize("length", [1, 5, 15])
+def test_crossing_a_bridge_is_worth_ten_discounted_by_the_cells_to_go(length):
+    q = mdps.bridge(length).optimal_q(0.9)
+    np.testing.assert_allclose(q[:, EAST], 10 * 0.9 ** (length - 1 - np.arange(length)), rtol=1e-12)
+    np.testing.assert_array_equal(q[:, [NORTH, SOUTH]], -100)
+    assert q[0, WEST] == 1
+
+
+@pytest.mark.parametrize(("length", "best"), [(22, EAST), (23, WEST)])
+def test_crossing_is_optimal_up_to_22_cells_at_discount_nine_tenths(length, best):
+    # 10 * 0.9**21 = 1.094 is more than the 1 of going back, 10 * 0.9**22 = 0.985 is not.
+    assert mdps.bridge(length).optimal_q(0.9)[0].argmax() == best
+
+
+@pytest.mark.parametrize("length", [23, 50, 200])
+def test_crossing_a_longer_bridge_is_optimal_when_the_discount_grows_with_it(length):
+    assert mdps.bridge(length).optimal_q(1 - 1 / length)[0].argmax() == EAST
+
+
+def test_an_episode_on_a_bridge_lasts_at_most_100_steps():
+    assert mdps.bridge(15).max_steps == 100
+
+
+def test_the_normalised_bridge_keeps_rewards_in_the_unit_interval_and_the_crossing_optimal():
+    mdp = mdps.bridge(15, normalised=True)
+    assert (mdp.reward.min(), mdp.reward.max()) == (0, 1)
+    np.testing.assert_allclose(mdp.optimal_q(0.9)[:, EAST], 0.9 ** (14 - np.arange(15)), rtol=1e-12)
+    assert (mdp.optimal_q(0.9).argmax(axis=1) == EAST).all()
+    assert mdp.optimal_q(0.9)[0, WEST] == 0.1
+
+
+def test_the_root_of_a_tree_has_one_action_and_every_action_of_the_hub_ends_the_episode():
+    mdp = mdps.tree(4)
+    assert mdp.available.tolist() == [[True, False, False, False], [True] * 4]
+    assert mdp.successor[0, 0, 0] == 1
+    assert not mdp.terminal[0].any()
+    assert mdp.terminal[1].all()
+    np.testing.assert_array_equal(mdp.optimal_q(0.9)[mdp.available], 0)
+
+
+def test_the_shortest_way_along_the_cliff_takes_13_steps():
+    mdp = mdps.cliff()
+    assert mdp.max_steps == 500
+    total, actions = optimal_return(mdp, discount=0.9)
+    assert (total, actions) == (-13, [NORTH, *[EAST] * 11, SOUTH])
+    assert mdp.optimal_q(0.9)[36].max() == pytest.approx(-(1 - 0.9**13) / (1 - 0.9))
+
+
+@pytest.mark.parametrize("size", [2, 10, 30])
+def test_the_treasure_of_the_deep_sea_costs_a_hundredth(size):
+    total, actions = optimal_return(mdps.deep_sea(size, seed=3))
+    assert total == pytest.approx(1 - 0.01)
+    assert len(actions) == size
+
+
+def test_in_the_deep_sea_every_dive_lasts_size_steps_and_only_one_cell_pays():
+    mdp = mdps.deep_sea(6, seed=0)
+    rows = np.arange(36) // 6
+    assert (mdp.terminal[..., 0] == (rows == 5)[:, None]).all()
+    assert (mdp.successor[rows < 5, :, 0] // 6 == rows[rows < 5, None] + 1).all()
+    assert (mdp.reward > 0).sum() == 1
+    assert mdp.reward[35].max() == pytest.approx(1 - 0.01 / 6)
+
+
+def test_the_seed_of_the_deep_sea_decides_which_action_goes_right():
+    same, again, other = mdps.deep_sea(8, 1), mdps.deep_sea(8, 1), mdps.deep_sea(8, 2)
+    np.testing.assert_array_equal(same.successor, again.successor)
+    assert (same.successor != other.successor).any()
+    assert (np.sort(same.successor, axis=1) == np.sort(other.successor, axis=1)).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "size"),
+    [(mdps.bridge, 0), (mdps.bridge, -3), (mdps.bridge, 2.5), (mdps.tree, 0), (mdps.deep_sea, 1), (mdps.deep_sea, "9")],
+)
+def test_an_impossible_size_is_named(make, size, refused):
+    with refused(f"is {size!r};"):
+        make(size)
+
+
+@pytest.mark.parametrize("mdp", [mdps.bridge(4), mdps.tree(3), mdps.cliff(), mdps.deep_sea(4)], ids=lambda mdp: mdp.name)
+def test_every_state_has_a_cell_of_its_own_in_the_drawing(mdp):
+    cells = mdp.layout.cells
+    assert len(set(cells)) == len(cells) == mdp.states
+    assert all(mdp.layout.rows[row][column] in ".SG#" for row, column in cells)
+    row, column = cells[int(np.argmax(mdp.start))]
+    assert mdp.layout.rows[row][column] == "S"
