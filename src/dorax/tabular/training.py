@@ -39,6 +39,7 @@ class Training:
     until: float | None = None
     tables: bool = False
     lanes: int = 1
+    states: int = 1
 
     def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None = None) -> xr.Dataset:
         return train(
@@ -51,6 +52,7 @@ class Training:
             until=self.until,
             tables=self.tables,
             lanes=self.lanes,
+            states=self.states,
             progress=progress,
         )
 
@@ -66,6 +68,7 @@ def train(
     until: float | None = None,
     tables: bool = False,
     lanes: int = 1,
+    states: int = 1,
     progress: Progress | None = None,
 ) -> xr.Dataset:
     """Train one learner for every seed, and for every setting if there are any, all side by side.
@@ -78,9 +81,9 @@ def train(
     The result has the dimensions seed and episode, preceded by setting where there are
     settings, and the variables `return`, `length`, `q_error` (after the episode) and
     `steps` (made since the start of the run); what a run did not reach is NaN. `tables`
-    adds the learned `q` and `count`, states x actions. At least `lanes` learners run side
-    by side, idle ones among them: calls of different sizes then share one compiled
-    program. The same seed gives the same numbers bit for bit, whatever runs beside it.
+    adds the learned `q` and `count`, states x actions. The tables hold at least
+    `states` states, and at least `lanes` learners run side by side, idle ones among them:
+    calls of different sizes then share one compiled program. The same seed gives the same numbers bit for bit, whatever runs beside it.
     """
     seed_list = _seed_list(seeds)
     if episodes < 1:
@@ -89,7 +92,7 @@ def train(
         raise InvalidInput(f"max_steps is {max_steps}; allowed: 1 to {2**31 - 1}")
     setting_list = [{}] if settings is None else list(settings)
     agents = stacked(agent, setting_list)
-    world = make_world(mdp, _shared_discount(agents))
+    world = make_world(mdp, _shared_discount(agents), states)
     limits = Limits(
         episodes=jnp.asarray(episodes, jnp.int32),
         steps=jnp.asarray(2**31 - 1 if max_steps is None else max_steps, jnp.int32),

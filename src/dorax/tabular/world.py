@@ -45,9 +45,9 @@ class World(NamedTuple):
         return jnp.where(is_kept, self.start_state[index], self.start_alias[index])
 
 
-def make_world(mdp: MDP, discount: float) -> World:
+def make_world(mdp: MDP, discount: float, least_states: int = 1) -> World:
     """Padded with unreachable states, so that MDPs of similar size share one compiled program."""
-    padding = _padded_size(mdp.states) - mdp.states
+    padding = _padded_size(max(mdp.states, least_states)) - mdp.states
 
     def padded(array: np.ndarray, dtype: type) -> jax.Array:
         return jnp.asarray(np.pad(array, [(0, padding)] + [(0, 0)] * (array.ndim - 1)), dtype)

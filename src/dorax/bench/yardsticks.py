@@ -1,0 +1,120 @@
+"""The yardsticks: speed as ratios between things timed by turns in the same run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import jax
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from dorax import mdps
+from dorax.bench.numpy_loop import LoopAgent, run_loop
+from dorax.core import LLL, EValues, Softmax, Visits
+from dorax.tabular import TabularAgent, train
+
+_TURNS = 7
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """A ratio with the range of the turns, what it is held against, and the rates behind it."""
+
+    name: str
+    ratio: float
+    lowest: float
+    highest: float
+    aim: str
+    is_met: bool
+    steps_per_second: float
+    reference_steps_per_second: float
+
+
+def measure() -> list[Yardstick]:
+    """Each pair is timed by turns, so that a busy machine slows both; the ratio is the median over turns."""
+    e_values, visits = _agent(EValues(0.9)), _agent(Visits())
+    long_bridge = mdps.bridge(15_000)
+    rates = _by_turns(
+        {
+            "numpy": _numpy_rate,
+            "50": lambda: _engine_rate(e_values, 50, episodes=4000),
+            "1000": lambda: _engine_rate(e_values, 1000, episodes=600),
+            "visits": lambda: _engine_rate(visits, 50, episodes=4000),
+            "15000": lambda: _engine_rate(e_values, 50, episodes=4000, mdp=long_bridge),
+        }
+    )
+    return [
+        _yardstick("engine over NumPy loop, 50 lanes", rates["50"], rates["numpy"], at_least=100),
+        _yardstick("engine over NumPy loop, 1000 lanes", rates["1000"], rates["numpy"], at_least=250),
+        _yardstick("cost of a step, 15 000 states over 15", rates["15000"], rates["50"], at_most=2.0),
+        _yardstick("cost of a step, E-values over visits", rates["50"], rates["visits"], at_most=1.5),
+    ]
+
+
+def print_yardsticks(console: Console, as_json: bool) -> None:
+    found = measure()
+    devices = [str(device) for device in jax.devices()]
+    if as_json:
+        print(json.dumps({"devices": devices, "yardsticks": [asdict(each) for each in found]}, indent=1))
+        return
+    table = Table(box=None, pad_edge=False, title=f"Bridge(15), LLL softmax, with records, on {', '.join(devices)}")
+    for heading in ("yardstick", "ratio", "range", "aim", "met", "steps/s", "reference"):
+        table.add_column(heading)
+    for each in found:
+        table.add_row(
+            each.name,
+            f"{each.ratio:.3g}",
+            f"{each.lowest:.3g} – {each.highest:.3g}",
+            each.aim,
+            "yes" if each.is_met else "no",
+            f"{each.steps_per_second:.2e}",
+            f"{each.reference_steps_per_second:.2e}",
+        )
+    console.print(table)
+
+
+def _agent(counter: EValues | Visits) -> TabularAgent:
+    return TabularAgent(rule=LLL(Softmax(1.0)), counter=counter, learning_rate=0.5, discount=0.9)
+
+
+def _engine_rate(agent: TabularAgent, lanes: int, episodes: int, mdp: mdps.MDP | None = None) -> float:
+    """Steps of all lanes per second, a whole call of `train` with its records and its dataset."""
+    mdp = mdps.bridge(15) if mdp is None else mdp
+    began = time.perf_counter()
+    data = train(agent, mdp, episodes, lanes)
+    return float(data.total_steps.sum()) / (time.perf_counter() - began)
+
+
+def _numpy_rate() -> float:
+    uniforms = itertools.cycle(np.random.default_rng(0).random((100_000, 2)))
+    began = time.perf_counter()
+    result = run_loop(LoopAgent(), mdps.bridge(15), 1000, uniforms)
+    return sum(result.lengths) / (time.perf_counter() - began)
+
+
+def _by_turns(work: dict[str, Callable[[], float]]) -> dict[str, np.ndarray]:
+    for each in work.values():  # the turn that compiles does not count
+        each()
+    return {name: np.asarray(rates) for name, rates in zip(work, _turns(work), strict=True)}
+
+
+def _turns(work: dict[str, Callable[[], float]]) -> list[tuple[float, ...]]:
+    turns = [tuple(each() for each in work.values()) for _ in range(_TURNS)]
+    return list(zip(*turns, strict=True))
+
+
+def _yardstick(
+    name: str, rate: np.ndarray, reference: np.ndarray, *, at_least: float | None = None, at_most: float | None = None
+) -> Yardstick:
+    """A speed-up if it has to be at least something, a cost (its inverse) if at most."""
+    ratios = rate / reference if at_least is not None else reference / rate
+    ratio = float(np.median(ratios))
+    is_met = ratio >= at_least if at_least is not None else ratio <= (at_most or 0.0)
+    aim = f"≥ {at_least:g}" if at_least is not None else f"≤ {at_most:g}"
+    ends = float(ratios.min()), float(ratios.max())
+    return Yardstick(name, ratio, *ends, aim, bool(is_met), float(np.median(rate)), float(np.median(reference)))

@@ -1,0 +1,186 @@
+"""The commands: list, run, report, reproduce, bench."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from dorax.core.checks import InvalidInput
+from dorax.tabular.devices import use_all_cores
+
+if TYPE_CHECKING:
+    from dorax.study.experiment import Experiment, Size
+
+_CONSOLE = Console()
+
+
+@dataclass(frozen=True)
+class List:
+    """The experiments: figure, what it shows, size."""
+
+    def __call__(self) -> None:
+        table = Table(box=None, pad_edge=False)
+        for heading in ("name", "figure", "what it shows", "agents", "seeds"):
+            table.add_column(heading, overflow="fold")
+        for name, experiment in _experiments().items():
+            cells = str(len(experiment.cells(experiment.size)))
+            table.add_row(name, experiment.figure, experiment.title, cells, str(experiment.size.seeds))
+        _CONSOLE.print(table)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run experiments. What is finished is kept: after an interruption, the same command goes on."""
+
+    names: tyro.conf.Positional[tuple[str, ...]]
+    """Experiments by name; `dorax list` shows them."""
+    out: Path = Path("out")
+    """The folder for results."""
+    seeds: int | None = None
+    """Seeds to report, if not the experiment's own number."""
+    quick: bool = False
+    """A taste: a twentieth of the episodes, few seeds."""
+    fresh: bool = False
+    """Forget earlier results and run everything again."""
+
+    def __call__(self) -> None:
+        experiments = _experiments()
+        if not self.names:
+            raise InvalidInput(f"no experiment is named; allowed: {', '.join(experiments)}")
+        for name in self.names:
+            if name not in experiments:
+                raise InvalidInput(f"experiment {name!r} is unknown; allowed: {', '.join(experiments)}")
+        _run({name: experiments[name] for name in self.names}, self)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Write report.html and claims.json from the results so far."""
+
+    out: Path = Path("out")
+    """The folder with results."""
+    readme: Path | None = None
+    """Also put the table of claims and the headline figure into this README."""
+
+    def __call__(self) -> None:
+        from dorax.study.readme import update_readme
+        from dorax.study.report import verdicts_by_experiment, write_report
+        from dorax.study.store import Store
+
+        experiments = _experiments()
+        claims = write_report(experiments, Store(self.out))
+        if not claims:
+            raise InvalidInput(f"{self.out} holds no results of this version of the code; needed: dorax run, first")
+        for name, verdicts in verdicts_by_experiment(claims).items():
+            words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("holds", "fails", "unclear"))
+            _CONSOLE.print(f"{name:20} {words}", highlight=False)
+        if self.readme is not None:
+            update_readme(self.readme, experiments, claims, self.out)
+        _CONSOLE.print(f"wrote {self.out / 'report.html'} and {self.out / 'claims.json'}", highlight=False)
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Run every experiment for this machine, then write the report."""
+
+    out: Path = Path("out")
+    """The folder for results."""
+    quick: bool = False
+    """A taste: a twentieth of the episodes, few seeds."""
+    fresh: bool = False
+    """Forget earlier results and run everything again."""
+
+    def __call__(self) -> None:
+        experiments = _experiments()
+        _run(experiments, Run(tuple(experiments), self.out, quick=self.quick, fresh=self.fresh))
+        Report(self.out)()
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The yardsticks, as ratios within this run."""
+
+    json: bool = False
+    """Print the numbers as JSON."""
+
+    def __call__(self) -> None:
+        from dorax.bench.yardsticks import print_yardsticks
+
+        print_yardsticks(_CONSOLE, as_json=self.json)
+
+
+Command = (
+    Annotated[List, tyro.conf.subcommand("list")]
+    | Annotated[Run, tyro.conf.subcommand("run")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse, run, and turn expected trouble into one line and a non-zero exit."""
+    command: List | Run | Report | Reproduce | Bench = tyro.cli(
+        Command,  # type: ignore[arg-type]
+        prog="dorax",
+        description="Directed exploration by E-values: the paper's experiments, re-run.",
+        args=arguments,
+        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff),
+    )
+    from dorax.study.store import StoreError
+
+    use_all_cores()
+    try:
+        command()
+    except (InvalidInput, StoreError) as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted; the same command goes on from here", 130)
+
+
+def _run(experiments: dict[str, Experiment], options: Run) -> None:
+    from dorax.study.progress import watching
+    from dorax.study.results import run
+    from dorax.study.store import Store
+
+    sizes = {name: _size(experiment, options) for name, experiment in experiments.items()}
+    store = Store(options.out)
+    with watching(_CONSOLE, len(experiments)) as watcher:
+        for number, (name, experiment) in enumerate(experiments.items()):
+            watcher.finished(number, len(experiments))
+            if options.fresh:
+                store.clear(name)
+            began = time.perf_counter()
+            run(name, experiment, sizes[name], store, watcher)
+            for path in store.damaged:
+                _CONSOLE.print(f"{path} was damaged and has been run again", highlight=False)
+            store.damaged.clear()
+            _CONSOLE.print(f"{name:20} {time.perf_counter() - began:6.1f} s  {experiment.title}", highlight=False)
+
+
+def _size(experiment: Experiment, options: Run) -> Size:
+    size = experiment.quick if options.quick else experiment.size
+    if options.seeds is None:
+        return size
+    if options.seeds < 2:
+        raise InvalidInput(f"seeds is {options.seeds}; allowed: 2 or more, since an interval needs two runs")
+    return replace(size, seeds=options.seeds)
+
+
+def _experiments() -> dict[str, Experiment]:
+    from dorax import experiments
+
+    return experiments.find()
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"dorax: {message}", file=sys.stderr)
+    raise SystemExit(code)

@@ -1,0 +1,136 @@
+"""Section 2.2: why E is learned by SARSA, and what E-values cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from dorax import mdps
+from dorax.core import LLL, EValues, Softmax, Visits
+from dorax.study import figures
+from dorax.study.claims import Claim, Estimate, faster
+from dorax.study.experiment import AXES, Cell, Experiment, Progress, Setting, Size
+from dorax.study.results import Results
+from dorax.study.statistics import Interval, bootstrap
+from dorax.tabular import TabularAgent, Training
+
+SARSA, MAX, COST = "E by SARSA", "E by max", "cost of a step"
+REPEATED = {"sarsa": "repeated path, SARSA", "max": "repeated path, max"}
+TEMPERATURES = (0.1, 0.3, 1.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+
+
+def repeat_one_path(
+    settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None, *, successor_rule: str, times: int
+) -> xr.Dataset:
+    """The count of (root, start) in a tree of two leaves of which the same one is taken every time."""
+    counter = EValues(0.9, successor_rule=successor_rule)
+    root, hub = np.float64(0), np.zeros(2)
+    counts: list[float] = []
+    for _ in range(times):
+        root = counter.next(root, counter.successor(hub, 0), 0.1)
+        hub[0] = counter.next(hub[0], np.inf, 0.1)
+        counts.append(float(root))
+    if progress is not None:
+        progress(1.0, times)
+    return xr.Dataset(
+        {"count": (("setting", "seed", "repetition"), np.asarray(counts)[None, None])},
+        coords={"setting": [""], "seed": [0]},
+    )
+
+
+@dataclass(frozen=True)
+class Stopwatch:
+    """Time per step of the same agent with E-values and with plain visits, by turns."""
+
+    agent: TabularAgent
+    plain: TabularAgent
+    episodes: int
+    turns: int
+
+    def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None) -> xr.Dataset:
+        seconds = np.zeros((2, self.turns))
+        for turn in range(-1, self.turns):  # the turn before the first compiles
+            for row, agent in enumerate((self.agent, self.plain)):
+                training = Training(agent, mdps.bridge(15), self.episodes)
+                began = time.perf_counter()
+                steps = float(training([{}], range(50)).total_steps.sum())
+                if turn >= 0:
+                    seconds[row, turn] = (time.perf_counter() - began) / steps
+            if progress is not None:
+                progress((turn + 2) / (self.turns + 1), 0)
+        dims = ("setting", "seed")
+        columns = {"with_e_values": (dims, seconds[:1]), "with_visits": (dims, seconds[1:])}
+        return xr.Dataset(columns, coords={"setting": [""], "seed": range(self.turns)})
+
+
+def agent(counter: object) -> TabularAgent:
+    return TabularAgent(rule=LLL(Softmax(1.0)), counter=counter, learning_rate=0.5, discount=0.9)
+
+
+def cells(size: Size) -> Sequence[Cell]:
+    def training(counter: object) -> Training:
+        return Training(agent(counter), mdps.bridge(15), size.of(12_000), max_steps=size.of(100_000), lanes=128)
+
+    grid = {"temperature": TEMPERATURES}
+    return [
+        Cell(SARSA, training(EValues(0.9)), grid),
+        Cell(MAX, training(EValues(0.9, successor_rule="max")), grid),
+        *(
+            Cell(name, partial(repeat_one_path, successor_rule=rule, times=size.of(200, least=100)))
+            for rule, name in REPEATED.items()
+        ),
+        Cell(COST, Stopwatch(agent(EValues(0.9)), agent(Visits()), size.of(1000, least=200), turns=9)),
+    ]
+
+
+def growth(results: Results, name: str) -> Estimate:
+    count = results[name].data()["count"].values[0]
+    half = len(count) // 2
+    slope = float((count[-1] - count[half]) / (len(count) - 1 - half))
+    return Estimate(f"growth of the count a repetition, {name}, second half", Interval(slope, slope, slope), 1)
+
+
+def cost(results: Results) -> Estimate:
+    data = results[COST].data()
+    middle, low, high = bootstrap(data.with_e_values.values / data.with_visits.values)
+    words = "time of a step with E-values over one with visits, same agent (median of turns)"
+    return Estimate(words, Interval(float(middle), float(low), float(high)), data.seed.size)
+
+
+def draw(results: Results, figure: Figure) -> None:
+    figure.set_size_inches(11, 3.8)
+    panels = figure.subplots(1, 3)
+    styles = {SARSA: {"color": figures.COLOURS[0]}, MAX: {"color": figures.COLOURS[1]}}
+    figures.draw_q_error_by_both_axes(panels[:2], results, [SARSA, MAX], styles)
+    for rule, name in zip((SARSA, MAX), REPEATED.values(), strict=True):
+        panels[2].plot(results[name].data()["count"].values[0], label=rule, **styles[rule])
+    panels[2].set_xlabel("repetitions of one path")
+    panels[2].set_ylabel("generalized count of its first step")
+    figures.tidy(panels[2])
+    figures.legend_below(figure, panels[0], columns=2)
+
+
+EXPERIMENT = Experiment(
+    figure="section 2.2",
+    title="E-values must be learned by SARSA, and cost little",
+    paper="E is learned from the action that is taken next, not from the least known one: otherwise a path that is "
+    "repeated would not become known while an untried action lies beside it. The extra work is that of a second value "
+    "update.",
+    notes="Right: a path past an action that is never taken. By max its count stops at a bound. The cost is a timing of "
+    "this machine, taken by turns; one more value update would at most double the time of a step.",
+    cells=cells,
+    claims=[
+        *(faster(SARSA, MAX, axis) for axis in AXES),
+        Claim("by SARSA a repeated path becomes known", lambda r: growth(r, REPEATED["sarsa"]), above=0.5),
+        Claim("by max a repeated path does not become known", lambda r: growth(r, REPEATED["max"]), below=0.01),
+        Claim("E-values cost less than a second value update: a step takes less than twice the time", cost, below=2.0),
+    ],
+    draw=draw,
+    order=15,
+)

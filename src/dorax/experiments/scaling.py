@@ -1,0 +1,235 @@
+"""What the paper lacks: how the time to solve a problem grows with the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from dorax import mdps
+from dorax.core import LLL, UCB, EpsilonGreedy, EValues, Sample, Softmax, Visits
+from dorax.mdps import MDP
+from dorax.study import figures
+from dorax.study.claims import Claim, Estimate
+from dorax.study.experiment import AXES, Axis, Cell, Experiment, Size, Table
+from dorax.study.measures import THRESHOLD, times_to_threshold
+from dorax.study.results import Results
+from dorax.study.statistics import Interval, Times, bootstrap, median
+from dorax.tabular import QLearning, TabularAgent, Training
+
+LEARNING_RATE = 0.5
+RESAMPLES = 2000
+LIMITS = {"epsilon": (1.0,)}
+
+
+@dataclass(frozen=True)
+class Family:
+    """Problems of one kind, by size. The discount reaches as far as the problem is long."""
+
+    name: str
+    symbol: str
+    sizes: Sequence[int]
+    make: Callable[[int], MDP]
+    optimistic_value: float
+    temperatures: Sequence[float]
+    scales: Sequence[float]
+
+
+BRIDGE = Family(
+    name="bridge",
+    symbol="k",
+    sizes=(4, 6, 9, 13, 19, 28, 40),
+    make=mdps.bridge,
+    optimistic_value=10.0,
+    temperatures=(0.3, 1.0, 3.0, 10.0, 30.0),
+    scales=(0.1, 1.0, 10.0, 30.0, 100.0),
+)
+DEEP_SEA = Family(
+    name="deep sea",
+    symbol="N",
+    sizes=(4, 6, 8, 11, 16, 22, 32),
+    make=mdps.deep_sea,
+    optimistic_value=1.0,
+    temperatures=(0.003, 0.01, 0.1, 1.0, 10.0),
+    scales=(0.01, 0.1, 1.0, 10.0, 100.0),
+)
+FAMILIES = (BRIDGE, DEEP_SEA)
+
+STYLES: dict[str, dict[str, Any]] = {
+    "ε-greedy": {"color": figures.COLOURS[1], "linestyle": ":"},
+    "softmax": {"color": figures.COLOURS[0], "linestyle": ":"},
+    "LLL softmax, visits": {"color": figures.COLOURS[0], "linestyle": "--"},
+    "LLL softmax, E-values": {"color": figures.COLOURS[0], "linestyle": "-"},
+    "UCB, visits": {"color": figures.COLOURS[2], "linestyle": "--"},
+    "UCB, E-values": {"color": figures.COLOURS[2], "linestyle": "-"},
+    "optimistic Q-learning": {"color": figures.COLOURS[3], "linestyle": "-."},
+}
+
+
+def agents(family: Family, size: int) -> dict[str, tuple[TabularAgent, dict[str, Sequence[float]]]]:
+    """The agents of one problem, with their grids."""
+    discount = 1 - 1 / size
+
+    def agent(rule: Any, counter: Any, initial_value: float = 0.0) -> TabularAgent:
+        learner = QLearning(initial_value)
+        return TabularAgent(rule, counter, None, learner, learning_rate=LEARNING_RATE, discount=discount)
+
+    temperatures, scales = {"temperature": family.temperatures}, {"scale": family.scales}
+    return {
+        "ε-greedy": (agent(Sample(EpsilonGreedy(0.1)), Visits()), {"epsilon": (0.01, 0.1, 0.3, 0.6, 1.0)}),
+        "softmax": (agent(Sample(Softmax(1.0)), Visits()), temperatures),
+        "LLL softmax, visits": (agent(LLL(Softmax(1.0)), Visits()), temperatures),
+        "LLL softmax, E-values": (agent(LLL(Softmax(1.0)), EValues(discount)), temperatures),
+        "UCB, visits": (agent(UCB(1.0), Visits()), scales),
+        "UCB, E-values": (agent(UCB(1.0), EValues(discount)), scales),
+        "optimistic Q-learning": (agent(Sample(EpsilonGreedy(0.0)), Visits(), family.optimistic_value), {}),
+    }
+
+
+def name_of(agent: str, family: Family, size: int) -> str:
+    return f"{agent}, {family.name} {family.symbol} = {size}"
+
+
+def cells(size: Size) -> Sequence[Cell]:
+    found: list[Cell] = []
+    for family in FAMILIES:
+        for problem in family.sizes if size.is_full else family.sizes[:3]:
+            for name, (agent, grid) in agents(family, problem).items():
+                training = Training(
+                    agent,
+                    family.make(problem),
+                    episodes=size.of(10_000),
+                    max_steps=size.of(100_000),
+                    until=THRESHOLD,
+                    lanes=64,
+                    states=1024,
+                )
+                found.append(Cell(name_of(name, family, problem), training, grid, LIMITS))
+    return found
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Times of one agent over the sizes of one family, and the exponent fitted to those that it solves."""
+
+    sizes: np.ndarray
+    times: list[Times]
+    exponent: Interval
+    is_solved: np.ndarray
+
+
+def growth(results: Results, agent: str, family: Family, axis: Axis) -> Growth:
+    """The exponent is fitted to the medians of the sizes at which more than half of the runs succeed."""
+    present = [problem for problem in family.sizes if name_of(agent, family, problem) in results.cells]
+    times = [times_to_threshold(results[name_of(agent, family, p)].data(axis), axis) for p in present]
+    sizes = np.asarray(present, float)
+    is_solved = np.asarray([np.isfinite(median(time.latest)) for time in times])
+    exponent = Interval(np.nan, np.nan, np.nan)
+    if is_solved.sum() >= 3:
+        log_size = np.log(sizes[is_solved])
+        solved = [time.latest for time, ok in zip(times, is_solved, strict=True) if ok]
+        rng = np.random.default_rng(0)
+        draws = np.stack([median(time[rng.integers(0, len(time), (RESAMPLES, len(time)))]) for time in solved])
+        is_finite = np.isfinite(draws).all(axis=0)
+        slopes = np.polyfit(log_size, np.log(draws[:, is_finite]), 1)[0]
+        value = np.polyfit(log_size, np.log([median(time) for time in solved]), 1)[0]
+        exponent = Interval(float(value), *(float(x) for x in np.quantile(slopes, (0.025, 0.975))))
+    return Growth(sizes, times, exponent, is_solved)
+
+
+def largest_solved(results: Results, agent: str, family: Family, axis: Axis) -> float:
+    found = growth(results, agent, family, axis)
+    return float(found.sizes[found.is_solved].max()) if found.is_solved.any() else 0.0
+
+
+def exponent_claim(family: Family, rule: str, axis: Axis) -> Claim:
+    """Counting by E-values rather than visits lowers the exponent, or solves larger problems."""
+    ours, theirs = f"{rule}, E-values", f"{rule}, visits"
+
+    def estimate(results: Results) -> Estimate:
+        a, b = (growth(results, name, family, axis) for name in (ours, theirs))
+        largest = [int(largest_solved(results, name, family, axis)) for name in (ours, theirs)]
+        words = (
+            f"exponent of {family.symbol} in {axis}s to solve, {theirs} less {ours} "
+            f"(largest {family.symbol} solved: {largest[1]} and {largest[0]})"
+        )
+        low, high = b.exponent.low - a.exponent.high, b.exponent.high - a.exponent.low
+        return Estimate(words, Interval(b.exponent.value - a.exponent.value, low, high), len(a.times[0].time))
+
+    return Claim(f"on {family.name}, time grows more slowly with {ours} than with visits (by {axis})", estimate, above=0.0)
+
+
+def draw(results: Results, figure: Figure) -> None:
+    figure.set_size_inches(9, 7.5)
+    rows = figure.subplots(2, 2)
+    for row, family in zip(rows, FAMILIES, strict=True):
+        for panel, axis in zip(row, AXES, strict=True):
+            for name, style in STYLES.items():
+                _draw_growth(panel, growth(results, name, family, axis), name, style)
+            panel.set_xscale("log")
+            panel.set_yscale("log")
+            panel.set_xticks(family.sizes, [str(size) for size in family.sizes])
+            panel.minorticks_off()
+            panel.set_xlabel(f"size of the {family.name}, {family.symbol}")
+            panel.set_ylabel(f"{axis}s to solve")
+            figures.tidy(panel)
+    figures.legend_below(figure, rows[0][0])
+
+
+def _draw_growth(panel: Any, found: Growth, name: str, style: dict[str, Any]) -> None:
+    """Solved sizes as a line with intervals; unsolved ones as open triangles at what was waited in vain."""
+    at_least = np.asarray([median(time.earliest) for time in found.times])
+    solved = found.is_solved
+    if solved.any():
+        stacked = np.stack([time.latest for time, ok in zip(found.times, solved, strict=True) if ok])
+        middle, low, high = bootstrap(stacked)
+        high = np.where(np.isfinite(high), high, middle)
+        bars = (middle - low, high - middle)
+        panel.errorbar(found.sizes[solved], middle, bars, label=name, linewidth=1.4, markersize=3, marker="o", **style)
+    else:
+        panel.plot([], [], label=name, **style)
+    panel.plot(
+        found.sizes[~solved], at_least[~solved], linestyle="", marker="^", fillstyle="none", color=style["color"]
+    )
+
+
+def tables(results: Results) -> Sequence[Table]:
+    """The exponents, with the number of sizes that they rest on."""
+    rows = []
+    for family in FAMILIES:
+        for name in STYLES:
+            row: list[Any] = [family.name, name]
+            for axis in AXES:
+                found = growth(results, name, family, axis)
+                interval = found.exponent
+                row.append(
+                    f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+                    if np.isfinite(interval.value)
+                    else "–"
+                )
+                row.append(f"{int(found.is_solved.sum())} of {len(found.sizes)}")
+            rows.append(row)
+    header = ("problem", "agent", "exponent by episode", "sizes solved", "exponent by step", "sizes solved")
+    return [Table("Fitted exponents", header, rows)]
+
+
+EXPERIMENT = Experiment(
+    figure="beyond the paper",
+    title="How the time to solve a problem grows with its size",
+    paper="Not in the paper. If counts that propagate make an agent plan its exploration, time should grow more slowly "
+    "with the size of the problem.",
+    notes="Bridges of k cells; deep seas of N × N cells, where one path in 2^N pays. α = 0.5, γ = γ_E = 1 − 1/size; "
+    "ε, temperature and scale are fitted at each size on seeds of their own. Solved: the error of Q is below 1 % of its "
+    "start. A size counts as solved when more than half of the runs solve it within 100 000 steps and 10 000 episodes; "
+    "open triangles mark sizes that were not, at the time that was waited in vain. Exponents are fitted to solved "
+    "sizes alone, so an agent that fails early has few points: read them with the figure.",
+    cells=cells,
+    claims=[exponent_claim(family, rule, axis) for family in FAMILIES for rule in ("LLL softmax", "UCB") for axis in AXES],
+    draw=draw,
+    order=70,
+    size=Size(seeds=24, tuning_seeds=12),
+    tables=tables,
+)

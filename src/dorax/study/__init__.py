@@ -1,0 +1,1 @@
+"""Experiments as data: runs, store, statistics, figures, report. Knows no agent."""

@@ -1,0 +1,49 @@
+"""The README's table of claims and its figure: written by a command, never by hand."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dorax.study.experiment import Experiment
+from dorax.study.report import interval, verdicts_by_experiment
+from dorax.study.store import replacing
+
+BEGIN, END = "<!-- claims: written by `dorax report --readme` -->", "<!-- end of claims -->"
+HEADLINE = "bridge_agents"
+
+
+def update_readme(
+    readme: Path, experiments: Mapping[str, Experiment], claims: Sequence[dict[str, Any]], out: Path
+) -> None:
+    """Replace what stands between the markers, and the figure in docs/ beside the README."""
+    before, _, rest = readme.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    picture = out / "figures" / f"{HEADLINE}.png"
+    if picture.exists():
+        target = readme.parent / "docs" / "figures" / picture.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(picture, target)
+    with replacing(readme) as unfinished:
+        unfinished.write_text(f"{before}{BEGIN}\n\n{claims_table(experiments, claims)}\n{END}{after}")
+
+
+def claims_table(experiments: Mapping[str, Experiment], claims: Sequence[dict[str, Any]]) -> str:
+    """A line an experiment, and folded below it every claim with its numbers."""
+    lines = ["| figure | what it shows | holds | fails | unclear |", "| --- | --- | --- | --- | --- |"]
+    for name, verdicts in verdicts_by_experiment(claims).items():
+        counts = " | ".join(str(verdicts[verdict]) for verdict in ("holds", "fails", "unclear"))
+        lines.append(f"| {experiments[name].figure} | {experiments[name].title} | {counts} |")
+    lines += ["", "<details><summary>Every claim with its numbers</summary>", ""]
+    lines += ["| experiment | claim | value [95 % interval] | verdict | seeds |", "| --- | --- | --- | --- | --- |"]
+    lines += [
+        f"| {row['experiment']} | {_cell(row['claim'])} | {interval(row)} | {row['verdict']} | {row['seeds']} |"
+        for row in claims
+    ]
+    return "\n".join([*lines, "", "</details>", ""])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,155 @@
+"""The report: one self-contained HTML page, and claims.json beside it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from dorax.study import figures
+from dorax.study.claims import judge
+from dorax.study.experiment import AXES, Experiment, Table
+from dorax.study.fitting import Choice
+from dorax.study.results import NotRun, Results, load
+from dorax.study.store import Store, replacing
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """An experiment as the report shows it."""
+
+    name: str
+    experiment: Experiment
+    results: Results
+    claims: Sequence[Row]
+    figure: str  # SVG, as a data address
+    fits: Table | None
+    edges: Sequence[str]
+    tables: Sequence[Table]
+
+    @property
+    def command(self) -> str:
+        seeds = "" if self.results.size.seeds == self._usual.seeds else f" --seeds {self.results.size.seeds}"
+        quick = "" if self.results.size.is_full else " --quick"
+        return f"dorax run {self.name}{quick}{seeds} --fresh"
+
+    @property
+    def _usual(self) -> Any:
+        return self.experiment.size if self.results.size.is_full else self.experiment.quick
+
+
+def write_report(experiments: Mapping[str, Experiment], store: Store) -> list[Row]:
+    """Write report.html, claims.json and the figures of all that has been run; return the claims."""
+    sections: list[Section] = []
+    missing: list[str] = []
+    for name, experiment in experiments.items():
+        try:
+            results = load(name, experiment, store)
+        except NotRun:
+            missing.append(name)
+            continue
+        sections.append(_section(name, experiment, results, store.folder))
+    claims = [row for section in sections for row in section.claims]
+    with replacing(store.folder / "claims.json") as unfinished:
+        unfinished.write_text(json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
+    with replacing(store.folder / "report.html") as unfinished:
+        unfinished.write_text(_page(sections, missing, claims))
+    return claims
+
+
+def verdicts_by_experiment(claims: Sequence[Row]) -> dict[str, Counter[str]]:
+    """How many claims of each experiment hold, fail or are unclear."""
+    found: dict[str, Counter[str]] = {}
+    for row in claims:
+        found.setdefault(row["experiment"], Counter())[row["verdict"]] += 1
+    return found
+
+
+def number(value: float | None) -> str:
+    """Three digits; a bound that the data leave open is a dash."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:.3g}" if abs(value) < 1e5 else f"{value:.2e}"
+
+
+def interval(row: Row) -> str:
+    """`value [low, high]`, with ∞ where the data set no bound."""
+    if row["low"] is None and row["high"] is None:
+        return number(row["value"])
+    low = "−∞" if row["low"] is None else number(row["low"])
+    high = "∞" if row["high"] is None else number(row["high"])
+    return f"{number(row['value'])} [{low}, {high}]"
+
+
+def _section(name: str, experiment: Experiment, results: Results, folder: Path) -> Section:
+    claims = [judge(name, experiment.figure, claim, results) for claim in experiment.claims]
+    figures.write(figures.drawn(experiment, results), folder / "figures", name)
+    picture = (folder / "figures" / f"{name}.svg").read_bytes()
+    return Section(
+        name=name,
+        experiment=experiment,
+        results=results,
+        claims=claims,
+        figure="data:image/svg+xml;base64," + base64.b64encode(picture).decode(),
+        fits=_fits(results),
+        edges=_edges(results),
+        tables=experiment.tables(results) if experiment.tables is not None else (),
+    )
+
+
+def _fits(results: Results) -> Table | None:
+    """The grid and the choice of every fitted agent, for both axes."""
+    rows = [
+        (cell.name, axis, _setting(choice.setting), _scores(choice))
+        for cell in results
+        for axis, choice in cell.choices.items()
+    ]
+    if not rows:
+        return None
+    header = ("agent", "axis", "chosen", "grid: median time to the threshold on tuning seeds (– never)")
+    return Table("What was fitted, and from what", header, rows)
+
+
+def _scores(choice: Choice) -> str:
+    return " · ".join(f"{_setting(setting)}: {number(time)}" for setting, time, _, _ in choice.scores)
+
+
+def _edges(results: Results) -> list[str]:
+    return [
+        f"{cell.name} (by {axis}): {name} = {choice.setting[name]:g}"
+        for cell in results
+        for axis in AXES
+        if axis in cell.choices
+        for choice in (cell.choices[axis],)
+        for name in choice.at_edge
+    ]
+
+
+def _setting(setting: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in setting.items())
+
+
+def _page(sections: Sequence[Section], missing: Sequence[str], claims: Sequence[Row]) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["interval"] = interval
+    total = Counter(row["verdict"] for row in claims)
+    return environment.get_template("report.html.jinja").render(
+        sections=sections,
+        missing=missing,
+        total=total,
+        by_experiment=verdicts_by_experiment(claims),
+        machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+    )

@@ -1,0 +1,292 @@
+"""The compiled engine beside plain loops, alone and in company, and what a run records."""
+
+import itertools
+from dataclasses import replace
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+import dorax
+from dorax import mdps
+from dorax.bench.numpy_loop import LoopAgent, run_loop
+from dorax.mdps.mdp import deterministic
+from dorax.tabular import training
+from dorax.tabular.engine import lane_sharding, uniforms_of_block
+from dorax.tabular.world import make_world
+
+EPISODES = 400  # everywhere the same, as are the shapes: a compilation is a second and a half
+BRIDGE = mdps.bridge(5)
+DORA = dorax.TabularAgent(rule=dorax.LLL(dorax.Softmax(temperature=1.0)), counter=dorax.EValues(discount=0.9))
+
+
+def uniforms(seed):
+    """The two random numbers of every tick of one lane: the first moves the world, the second chooses."""
+    key = jax.random.key(seed)
+    for block in itertools.count():
+        yield from np.asarray(uniforms_of_block(key, block))
+
+
+def noisy_lake():
+    """FrozenLake with rewards everywhere, scattered starts and episodes that are often truncated."""
+    random, lake = np.random.default_rng(0), mdps.from_gymnasium("FrozenLake-v1")
+    start = np.where(lake.terminal.any(axis=(1, 2)), 0, random.random(16))
+    return replace(lake, reward=random.random(lake.reward.shape), start=start / start.sum(), max_steps=8)
+
+
+def learn_step_by_step(agent, mdp, seed, episodes):
+    """What a user's own loop does, fed with the engine's random numbers."""
+    world, chance = make_world(mdp, 0.9), SimpleNamespace()
+    start, cumulative = jax.jit(world.start), np.cumsum(mdp.probability, axis=2)
+    learner = dorax.TabularLearner(agent, mdp.states, mdp.actions, available=mdp.available)
+    learner.random, lengths, state = chance, [], None
+    for moves, chooses in uniforms(seed):
+        chance.random = lambda chooses=chooses: chooses
+        if state is None:
+            state, length = int(start(moves)), 0
+            continue_with = learner.act(state)
+            continue
+        pair = (state, continue_with)
+        k = int(np.searchsorted(cumulative[pair][:-1], moves, side="right"))
+        length += 1
+        ends = bool(mdp.terminal[pair][k])
+        is_truncated = not ends and length >= mdp.max_steps
+        state = int(mdp.successor[pair][k])
+        learner.observe(*pair, mdp.reward[pair][k], state, ends, is_truncated)
+        continue_with = None if ends or is_truncated else learner.act(state)
+        if ends or is_truncated:
+            lengths, state = [*lengths, length], None
+            if len(lengths) == episodes:
+                return learner, lengths
+
+
+@pytest.mark.parametrize(
+    ("mdp", "loop"),
+    [
+        (mdps.bridge(15), LoopAgent()),
+        (mdps.bridge(5), LoopAgent(temperature=0.3, learning_rate=0.35, discount=0.8, e_discount=0.0)),
+        (replace(mdps.bridge(15), max_steps=4), LoopAgent(temperature=3.0, learning_rate=0.2)),
+        (replace(mdps.cliff(), max_steps=20), LoopAgent(temperature=3.0, learning_rate=0.1, e_discount=0.99)),
+    ],
+    ids=["bridge", "without propagation", "bridge truncated", "cliff truncated"],
+)
+def test_the_engine_does_what_a_plain_loop_does(mdp, loop):
+    agent = dorax.TabularAgent(
+        rule=dorax.LLL(dorax.Softmax(loop.temperature)),
+        counter=dorax.EValues(loop.e_discount),
+        learning_rate=loop.learning_rate,
+        discount=loop.discount,
+    )
+    with jax.enable_x64(True):
+        data = dorax.train(agent, mdp, EPISODES, seeds=[0, 3, 11], tables=True)
+        for seed in (0, 3, 11):
+            ours, plain = data.sel(seed=seed), run_loop(loop, mdp, EPISODES, uniforms(seed))
+            np.testing.assert_array_equal(ours["length"], plain.lengths)
+            np.testing.assert_array_equal(ours["return"], plain.returns)
+            np.testing.assert_array_equal(ours["steps"], np.cumsum(plain.lengths))
+            np.testing.assert_allclose(ours["q_error"], plain.q_errors, rtol=1e-8, atol=1e-10)
+            np.testing.assert_allclose(ours["q"], plain.q, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(ours["count"], plain.counts, rtol=1e-10)
+
+
+RULES = [
+    dorax.Sample(dorax.EpsilonGreedy(0.3)),
+    dorax.LLL(dorax.Softmax(0.5)),
+    dorax.Deficit(dorax.EpsilonGreedy(0.3)),
+    dorax.UCB(0.5),
+]
+COUNTERS = [
+    dorax.Visits(),
+    dorax.EValues(0.9),
+    dorax.EValues(0.8, learning_rate=0.2),
+    dorax.EValues(0.9, successor_rule="max"),
+]
+BONUSES = [None, dorax.InverseCount(0.1), dorax.InverseRootCount(0.1), dorax.InverseRootLogE(0.1)]
+LEARNERS = [dorax.QLearning(), dorax.DelayedQLearning(patience=2, slack=0.01)]
+
+
+@pytest.mark.parametrize("i", range(4), ids=lambda i: type(RULES[i]).__name__)
+@pytest.mark.parametrize("j", range(2), ids=lambda j: type(LEARNERS[j]).__name__)
+def test_the_engine_does_what_a_learner_does_step_by_step(i, j):
+    # Every rule with every learner; test_learners.py has every learner with every counter and bonus.
+    counter, bonus = COUNTERS[(i + 2 * j) % 4], BONUSES[(i + j) % 4]
+    agent = dorax.TabularAgent(RULES[i], counter, bonus, LEARNERS[j], learning_rate=0.3, discount=0.9)
+    mdp, episodes = noisy_lake(), 50
+    with jax.enable_x64(True):
+        data = dorax.train(agent, mdp, episodes, seeds=[7], tables=True).isel(seed=0)
+        learner, lengths = learn_step_by_step(agent, mdp, 7, episodes)
+    np.testing.assert_array_equal(data["length"], lengths)
+    assert int(data.total_steps) == learner.steps
+    np.testing.assert_allclose(data["q"], learner.q, rtol=1e-9)
+    np.testing.assert_allclose(data["count"], learner.count, rtol=1e-9)
+
+
+def test_a_user_s_own_functions_serve_as_policy_and_as_rule():
+    favour_east = lambda values: values * 0 + np.log(np.array([0.1, 0.6, 0.1, 0.2], np.float32))  # noqa: E731
+    always_east = lambda values, counts, steps, uniform: values[..., 0].astype(int) * 0 + 1  # noqa: E731
+    by_policy = dorax.train(dorax.TabularAgent(rule=dorax.LLL(favour_east)), BRIDGE, EPISODES, tables=True)
+    visits = by_policy["count"].isel(seed=0, state=0).values
+    assert (np.abs(visits - visits.sum() * np.array([0.1, 0.6, 0.1, 0.2])) < 4).all()
+    by_rule = dorax.train(dorax.TabularAgent(rule=always_east), BRIDGE, EPISODES)
+    assert (by_rule["return"] == 10).all()
+    assert (by_rule["length"] == 5).all()
+
+
+def test_lanes_are_dealt_out_over_all_devices():
+    assert lane_sharding().mesh.size == len(jax.devices()) == 2
+
+
+def test_a_second_run_is_the_same_bit_for_bit():
+    assert dorax.train(DORA, BRIDGE, EPISODES, 10, tables=True).identical(
+        dorax.train(DORA, BRIDGE, EPISODES, 10, tables=True)
+    )
+
+
+def test_other_seeds_give_other_runs():
+    lengths = dorax.train(DORA, BRIDGE, EPISODES, 10)["length"].values
+    assert len(np.unique(lengths, axis=0)) == 10
+
+
+def test_a_seed_alone_is_the_same_bit_for_bit_as_among_fifty():
+    among_fifty = dorax.train(DORA, BRIDGE, EPISODES, 50, tables=True)
+    for seeds in ([0], [49], [3, 9, 11], list(range(5, 18))):
+        assert dorax.train(DORA, BRIDGE, EPISODES, seeds, tables=True).identical(among_fifty.sel(seed=seeds))
+
+
+def test_idle_lanes_change_nothing():
+    assert dorax.train(DORA, BRIDGE, EPISODES, 2, lanes=50).identical(dorax.train(DORA, BRIDGE, EPISODES, 2))
+
+
+def test_a_setting_alone_is_the_same_bit_for_bit_as_among_several():
+    settings = dorax.grid(temperature=(0.3, 1.0, 3.0), learning_rate=(0.1, 0.5))
+    among_six = dorax.train(DORA, BRIDGE, EPISODES, 2, settings=settings)
+    assert dict(among_six.sizes) == {"setting": 6, "seed": 2, "episode": EPISODES}
+    for i, setting in enumerate(settings):
+        assert dorax.train(DORA, BRIDGE, EPISODES, 2, settings=[setting]).identical(among_six.isel(setting=[i]))
+    assert dorax.train(DORA, BRIDGE, EPISODES, 2).identical(among_six.isel(setting=3, drop=True))
+
+
+def test_the_length_of_a_chunk_changes_nothing(monkeypatch):
+    run = dorax.tabular.Training(DORA, BRIDGE, EPISODES, tables=True)
+    monkeypatch.setattr(training, "_CHUNK_SECONDS", 1e9)
+    few, many = [], []
+    at_once = run([{}], range(10), progress=lambda *report: few.append(report))
+    monkeypatch.setattr(training, "_CHUNK_SECONDS", 0.0)
+    assert run([{}], range(10), progress=lambda *report: many.append(report)).identical(at_once)
+    assert len(many) > len(few)
+    assert many == sorted(many)
+    assert many[-1] == few[-1] == (1.0, at_once.total_steps.sum())
+
+
+def test_q_error_kept_step_by_step_is_the_full_sum():
+    data = dorax.train(DORA, BRIDGE, EPISODES, 10, tables=True)
+    weight, optimum = BRIDGE.optimal_occupancy(0.9), BRIDGE.optimal_q(0.9)
+    full_sum = (weight * (data["q"] - optimum) ** 2).sum(["state", "action"])
+    at_start = np.sum(weight * optimum**2)
+    np.testing.assert_allclose(data.q_error_at_start, at_start, rtol=1e-6)
+    assert at_start == pytest.approx(np.mean((10 * 0.9 ** np.arange(5)) ** 2))
+    np.testing.assert_allclose(data.q_error.isel(episode=-1), full_sum, rtol=1e-5, atol=1e-6 * at_start)
+
+
+def test_q_error_is_a_number_even_where_the_first_action_of_the_first_state_is_missing():
+    available = BRIDGE.available.copy()
+    available[0, 0] = False
+    data = dorax.train(DORA, replace(BRIDGE, available=available), EPISODES)
+    assert np.isfinite(data.q_error).all()
+
+
+def test_a_world_that_is_solved_from_the_start_is_still_run_to_the_end():
+    data = dorax.train(DORA, replace(BRIDGE, reward=0 * BRIDGE.reward), EPISODES)
+    np.testing.assert_array_equal(data.q_error, 0)
+    np.testing.assert_array_equal(data["return"], 0)
+
+
+def test_a_bonus_never_enters_the_return():
+    agent = dorax.TabularAgent(DORA.rule, DORA.counter, bonus=dorax.InverseCount(scale=100.0))
+    data = dorax.train(agent, BRIDGE, EPISODES, 3, tables=True)
+    assert set(np.unique(data["return"])) <= {-100, 0, 1, 10}
+    assert (data["q"] > BRIDGE.optimal_q(0.9).max()).any()
+
+
+def test_a_run_until_its_error_is_small_ends_with_the_first_episode_that_leaves_it_so():
+    whole = dorax.train(DORA, BRIDGE, EPISODES, 10)
+    part = dorax.train(DORA, BRIDGE, EPISODES, 10, until=0.3)
+    for seed in range(10):
+        solved = np.flatnonzero(whole.q_error[seed] <= 0.3 * whole.q_error_at_start[seed])
+        reached = solved[0] + 1 if len(solved) else EPISODES
+        assert len(solved) > 0
+        for name in ("return", "length", "q_error", "steps"):
+            np.testing.assert_array_equal(part[name][seed, :reached], whole[name][seed, :reached])
+            assert part[name][seed, reached:].isnull().all()
+        assert part.total_steps[seed] == whole.steps[seed, reached - 1]
+
+
+def test_a_run_of_so_many_steps_records_the_episodes_that_it_finished():
+    whole = dorax.train(DORA, BRIDGE, EPISODES, 10)
+    part = dorax.train(DORA, BRIDGE, EPISODES, 10, max_steps=101)
+    assert (part.total_steps == 101).all()
+    assert part.steps.equals(whole.steps.where(whole.steps <= 101))
+    assert part["return"].equals(whole["return"].where(whole.steps <= 101))
+
+
+def test_a_truncated_end_bootstraps_in_q_and_in_e_and_a_terminal_one_does_not():
+    """One state, one action, reward 1, a step an episode: Q and c after n steps in closed form."""
+    a, g, n = 0.5, 0.9, 20
+    one, agent = np.ones((1, 1)), dorax.TabularAgent(dorax.Sample(dorax.Softmax(1.0)), dorax.EValues(g), discount=g)
+    learned = {}
+    for ends in (False, True):
+        mdp = deterministic("clock", 0 * one, one, np.array([[ends]]), 0, max_steps=1)
+        data = dorax.train(agent, mdp, EPISODES, max_steps=n, tables=True).squeeze()
+        assert (data["length"][:n] == 1).all()
+        learned[ends] = float(data["q"]), float(data["count"])
+    decay = 1 - a + a * g
+    assert learned[False] == pytest.approx((10 * (1 - decay**n), n * np.log(decay) / np.log(1 - a)), rel=1e-5)
+    assert learned[True] == pytest.approx((1 - (1 - a) ** n, n), rel=1e-6)
+
+
+def test_runs_start_as_often_in_each_state_as_the_start_distribution_says():
+    mdp = replace(mdps.from_gymnasium("Taxi-v4"), max_steps=1)
+    agent = dorax.TabularAgent(dorax.Sample(dorax.EpsilonGreedy(1.0)))
+    visits = dorax.train(agent, mdp, EPISODES, 16, tables=True)["count"].sum(["seed", "action"]).values
+    assert visits[mdp.start == 0].sum() == 0
+    assert visits.sum() == 16 * EPISODES
+    assert stats.chisquare(visits[mdp.start > 0]).pvalue > 0.001
+
+
+def test_uniform_numbers_become_starts_and_moves_with_the_right_probabilities():
+    mdp, points = noisy_lake(), 60_000
+    grid = (np.arange(points) + 0.5) / points
+    with jax.enable_x64(True):
+        world = make_world(mdp, 0.9)
+        starts = np.asarray(jax.vmap(world.start)(grid))
+        moves = np.asarray(jax.vmap(world.move, in_axes=(None, None, 0))(9, 1, grid)[0])
+    np.testing.assert_allclose(np.bincount(starts, minlength=16) / points, mdp.start, atol=16 * 2 / points)
+    targets = np.bincount(mdp.successor[9, 1], mdp.probability[9, 1], minlength=16)
+    np.testing.assert_allclose(np.bincount(moves, minlength=16) / points, targets, atol=2 / points)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"episodes": 0}, ["episodes is 0"]),
+        ({"episodes": 2.5}, ["episodes is 2.5"]),
+        ({"seeds": 0}, ["seeds is 0"]),
+        ({"seeds": []}, ["seeds is []"]),
+        ({"seeds": [3, -1]}, ["seeds", "-1"]),
+        ({"seeds": [2**32]}, ["seeds", "4294967296"]),
+        ({"seeds": 1.5}, ["seeds is 1.5"]),
+        ({"max_steps": 0}, ["max_steps is 0"]),
+        ({"max_steps": 2**31}, ["max_steps is 2147483648"]),
+        ({"until": float("nan")}, ["until is nan"]),
+        ({"until": -0.5}, ["until is -0.5"]),
+        ({"settings": []}, ["settings is []"]),
+        ({"settings": [{"agent.discount": 0.5}]}, ["agent.discount"]),
+        ({"settings": dorax.grid(discount=(0.5, 0.9))}, ["discount", "0.5", "0.9"]),
+    ],
+    ids=str,
+)
+def test_a_run_that_cannot_be_made_is_refused(arguments, words, refused):
+    with refused(*words):
+        dorax.train(**{"agent": DORA, "mdp": BRIDGE, "episodes": 3} | arguments)
