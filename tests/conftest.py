@@ -10,7 +10,7 @@ from hypothesis import settings
 jax.config.update("jax_num_cpu_devices", 2)
 
 # The same examples on every machine: a failure is a failure for everybody.
-settings.register_profile("dorax", deadline=None, derandomize=True)
+settings.register_profile("dorax", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("dorax")
 
 Refusal = Callable[..., AbstractContextManager[None]]

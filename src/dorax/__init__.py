@@ -15,7 +15,15 @@ from dorax.core import (
     Softmax,
     Visits,
 )
-from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner, grid, train
+from dorax.tabular import (
+    DelayedQLearning,
+    QLearning,
+    TabularAgent,
+    TabularLearner,
+    grid,
+    train,
+    use_all_cores,
+)
 
 __version__ = "0.1.0"
 
@@ -23,6 +31,6 @@ envs.register()
 
 __all__ = [
     "LLL", "UCB", "Deficit", "DelayedQLearning", "EValues", "EpsilonGreedy", "InvalidInput", "InverseCount",
-    "InverseRootCount", "InverseRootLogE", "QLearning", "Sample", "Softmax", "TabularAgent", "TabularLearner", "Visits", "core", "envs",
-    "grid", "mdps", "train",
+    "InverseRootCount", "InverseRootLogE", "QLearning", "Sample", "Softmax", "TabularAgent", "TabularLearner", "Visits",
+    "core", "envs", "grid", "mdps", "train", "use_all_cores",
 ]  # fmt: skip

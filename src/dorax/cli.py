@@ -81,10 +81,10 @@ class Report:
             raise InvalidInput(f"{self.out} holds no results of this version of the code; needed: dorax run, first")
         for name, verdicts in verdicts_by_experiment(claims).items():
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("holds", "fails", "unclear"))
-            _CONSOLE.print(f"{name:20} {words}", highlight=False)
+            print(f"{name:20} {words}")
         if self.readme is not None:
             update_readme(self.readme, experiments, claims, self.out)
-        _CONSOLE.print(f"wrote {self.out / 'report.html'} and {self.out / 'claims.json'}", highlight=False)
+        print(f"wrote {self.out / 'report.html'} and {self.out / 'claims.json'}")
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,9 @@ def _run(experiments: dict[str, Experiment], options: Run) -> None:
             began = time.perf_counter()
             run(name, experiment, sizes[name], store, watcher)
             for path in store.damaged:
-                _CONSOLE.print(f"{path} was damaged and has been run again", highlight=False)
+                _say(f"{path} was damaged and has been run again")
             store.damaged.clear()
-            _CONSOLE.print(f"{name:20} {time.perf_counter() - began:6.1f} s  {experiment.title}", highlight=False)
+            _say(f"{name:20} {time.perf_counter() - began:6.1f} s  {experiment.title}")
 
 
 def _size(experiment: Experiment, options: Run) -> Size:
@@ -179,6 +179,11 @@ def _experiments() -> dict[str, Experiment]:
     from dorax import experiments
 
     return experiments.find()
+
+
+def _say(line: str) -> None:
+    """A line above the progress bars, never wrapped."""
+    _CONSOLE.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _fail(message: str, code: int) -> None:

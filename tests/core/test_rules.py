@@ -3,7 +3,6 @@
 import math
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -56,15 +55,20 @@ def test_numpy_has_nothing_to_warn_about_where_an_action_is_impossible(name, cou
     assert SEVERAL[name](values, np.array(counts), 3, 0.5) in (0, 2, 3)
 
 
-@pytest.mark.parametrize("xp", [np, jnp])
-@pytest.mark.parametrize("count", [0.0, 3.0])
+@pytest.mark.parametrize("library", ["numpy", "jax"])
+@pytest.mark.parametrize("actions", [3, 5, 7, 18])
+@pytest.mark.parametrize("is_tried", [False, True])
 @pytest.mark.parametrize("name", DETERMINISTIC)
-def test_tied_actions_share_the_choice_evenly(name, count, xp):
-    uniforms = (np.arange(1200) + 0.5) / 1200
-    values = np.tile(np.array([1.0, 0.0, 1.0, 1.0], np.float32), (1200, 1))
-    counts = np.tile(np.array([count, 8.0, count, count], np.float32), (1200, 1))
-    chosen = DETERMINISTIC[name](xp.asarray(values), xp.asarray(counts), xp.asarray(5), xp.asarray(uniforms))
-    assert np.bincount(chosen, minlength=4).tolist() == [400, 0, 400, 400]
+def test_tied_actions_share_the_choice_evenly(name, is_tried, actions, library):
+    # Compiled loops treat the last few of an odd number of elements apart: rounding may not tell them from the rest.
+    random, tied = np.random.default_rng(actions), actions - 1
+    uniforms = (np.arange(100 * tied, dtype=np.float32) + 0.5) / (100 * tied)
+    is_worse = np.arange(actions) == 1
+    values = random.normal(size=(100 * tied, 1)).astype(np.float32) - is_worse.astype(np.float32)
+    counts = random.exponential(5, (100 * tied, 1)).astype(np.float32) * is_tried + is_worse.astype(np.float32)
+    rule = DETERMINISTIC[name] if library == "numpy" else COMPILED[name]
+    chosen = rule(values, counts, 5, uniforms)
+    assert np.bincount(chosen, minlength=actions).tolist() == np.where(is_worse, 0, 100).tolist()
 
 
 @pytest.mark.parametrize("rule", [LLL(Softmax(1.0)), UCB(1.0)])
@@ -102,7 +106,7 @@ def test_determinized_visits_stay_within_a_constant_of_any_fixed_f(rule, actions
 
 def test_sampling_follows_f_only_like_the_root_of_time():
     """At time T the count of an action scatters by sqrt(T f (1 - f)): far beyond the constant above."""
-    f, time = np.array([0.2, 0.5, 0.3]), 4000
+    f, time = np.array([0.2, 0.5, 0.3]), 2000
     uniforms = np.random.default_rng(0).random((500, time))
     chosen = Sample(lambda log_f: log_f)(np.broadcast_to(np.log(f), (500, time, 3)), None, 0, uniforms)
     counts = np.stack([(chosen == action).sum(axis=1) for action in range(3)], axis=1)
@@ -110,12 +114,13 @@ def test_sampling_follows_f_only_like_the_root_of_time():
     np.testing.assert_allclose(counts.mean(axis=0), time * f, rtol=0.01)
 
 
-@pytest.mark.parametrize("xp", [np, jnp])
-def test_sampling_gives_each_action_the_share_of_uniforms_that_f_says(xp):
+@pytest.mark.parametrize("library", ["numpy", "jax"])
+def test_sampling_gives_each_action_the_share_of_uniforms_that_f_says(library):
     f, points = np.array([0.1, 0.0, 0.6, 0.3], np.float32), 10_000
     uniforms = (np.arange(points) + 0.5) / points
     log_f = np.log(f, where=f > 0, out=np.full(4, -np.inf, np.float32))
-    chosen = Sample(lambda values: values)(xp.asarray(np.tile(log_f, (points, 1))), None, 0, xp.asarray(uniforms))
+    rule = Sample(lambda values: values)
+    chosen = (rule if library == "numpy" else jax.jit(rule))(np.tile(log_f, (points, 1)), None, 0, uniforms)
     assert np.abs(np.bincount(chosen, minlength=4) - points * f).max() <= 1
 
 
@@ -137,7 +142,7 @@ def test_both_array_libraries_choose_the_same_action(name):
     values = random.integers(0, 4, (400, 5)).astype(np.float32)
     counts = random.integers(1, 4, (400, 5)).astype(np.float32)
     uniforms = random.random(400, np.float32)
-    by_jax = SEVERAL[name](jnp.asarray(values), jnp.asarray(counts), jnp.asarray(9), jnp.asarray(uniforms))
+    by_jax = COMPILED[name](values, counts, 9, uniforms)
     with np.errstate(all="ignore"):
         assert SEVERAL[name](values, counts, 9, uniforms).tolist() == by_jax.tolist()
 

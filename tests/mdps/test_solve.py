@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dorax import mdps
@@ -50,7 +50,6 @@ def bellman(mdp, values, discount):
     return q
 
 
-@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), discount=st.sampled_from([0.0, 0.5, 0.9, 0.99]))
 def test_optimal_values_satisfy_bellman_s_equation(seed, discount):
     mdp = random_mdp(seed)
@@ -58,7 +57,6 @@ def test_optimal_values_satisfy_bellman_s_equation(seed, discount):
     np.testing.assert_allclose(q, bellman(mdp, q.max(axis=1), discount), rtol=1e-10, atol=1e-10)
 
 
-@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), discount=st.sampled_from([0.0, 0.5, 0.9, 0.99]))
 def test_optimal_values_are_those_of_the_optimal_policy(seed, discount):
     mdp = random_mdp(seed)

@@ -100,7 +100,10 @@ def test_an_impossible_size_is_named(make, size, refused):
         make(size)
 
 
-@pytest.mark.parametrize("mdp", [mdps.bridge(4), mdps.tree(3), mdps.cliff(), mdps.deep_sea(4)], ids=lambda mdp: mdp.name)
+WORLDS = [mdps.bridge(4), mdps.tree(3), mdps.cliff(), mdps.deep_sea(4)]
+
+
+@pytest.mark.parametrize("mdp", WORLDS, ids=lambda mdp: mdp.name)
 def test_every_state_has_a_cell_of_its_own_in_the_drawing(mdp):
     cells = mdp.layout.cells
     assert len(set(cells)) == len(cells) == mdp.states

@@ -44,7 +44,7 @@ def run_loop(agent: LoopAgent, mdp: MDP, episodes: int, uniforms: Iterator[np.nd
 
     for _ in range(episodes):
         s, total, length, is_over = start, 0.0, 0, False
-        a = _choose(q[s], counts[s], agent.temperature, next(uniforms)[1])
+        a = a_next = _choose(q[s], counts[s], agent.temperature, next(uniforms)[1])
         while not is_over:
             uniform = next(uniforms)[1]
             r, ends, s_next = reward[s, a], terminal[s, a], successor[s, a]
@@ -74,9 +74,6 @@ def _choose(values: np.ndarray, counts: np.ndarray, temperature: float, uniform:
     logits = (values - np.max(values)) / temperature
     log_f = logits - np.log(np.sum(np.exp(logits)))
     untried = counts == 0
-    if untried.any():
-        score = np.where(untried, log_f, -np.inf)
-    else:
-        score = log_f - np.log(counts)
+    score = np.where(untried, log_f, -np.inf) if untried.any() else log_f - np.log(counts)
     best = np.flatnonzero(score == np.max(score))
     return int(best[int(uniform * len(best))])

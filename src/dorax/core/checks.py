@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class InvalidInput(ValueError):
     """A value that a user gave is not allowed; the message is complete in one line."""
 
 
-def check_numbers(name: str, value: Any, allowed: str, is_allowed: Any) -> None:
+def check_numbers(name: str, value: Any, allowed: str, is_allowed: Callable[[Numbers], Flags]) -> None:
     """Raise unless every number of `value` satisfies `is_allowed`; NaN satisfies nothing.
 
     Values that are being traced by JAX have no numbers yet and pass.
@@ -30,24 +34,32 @@ def check_numbers(name: str, value: Any, allowed: str, is_allowed: Any) -> None:
 
 
 def check_rate(name: str, value: Any) -> None:
-    check_numbers(name, value, "a number strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
+    def is_allowed(x: Numbers) -> Flags:
+        return (x > 0) & (x < 1)
+
+    check_numbers(name, value, "a number strictly between 0 and 1", is_allowed)
 
 
 def check_discount(name: str, value: Any) -> None:
-    check_numbers(name, value, "a number from 0 up to, but not including, 1", lambda x: (x >= 0) & (x < 1))
+    def is_allowed(x: Numbers) -> Flags:
+        return (x >= 0) & (x < 1)
+
+    check_numbers(name, value, "a number from 0 up to, but not including, 1", is_allowed)
 
 
 def check_probability(name: str, value: Any) -> None:
-    check_numbers(name, value, "a number from 0 to 1", lambda x: (x >= 0) & (x <= 1))
+    def is_allowed(x: Numbers) -> Flags:
+        return (x >= 0) & (x <= 1)
+
+    check_numbers(name, value, "a number from 0 to 1", is_allowed)
 
 
-def check_not_negative(name: str, value: Any) -> None:
-    check_numbers(name, value, "a finite number, 0 or more", lambda x: x >= 0)
+def check_at_least(name: str, value: Any, least: float) -> None:
+    def is_allowed(x: Numbers) -> Flags:
+        return x >= least
+
+    check_numbers(name, value, f"a finite number, {least:g} or more", is_allowed)
 
 
 def check_finite(name: str, value: Any) -> None:
-    check_numbers(name, value, "a finite number", lambda x: np.ones_like(x, dtype=bool))
-
-
-def check_at_least_one(name: str, value: Any) -> None:
-    check_numbers(name, value, "a number, 1 or more", lambda x: x >= 1)
+    check_numbers(name, value, "a finite number", np.isfinite)

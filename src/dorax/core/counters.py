@@ -52,4 +52,3 @@ class EValues(eqx.Module):
         """The count after one more visit; `learning_rate` is the agent's, used unless ours is given."""
         rate = learning_rate if self.learning_rate is None else self.learning_rate
         return next_count(count, successor_count, rate, self.discount)
-

@@ -9,7 +9,7 @@ from __future__ import annotations
 import equinox as eqx
 
 from dorax.core.arrays import Array, as_float, guarded_log, namespace
-from dorax.core.checks import check_not_negative, check_probability
+from dorax.core.checks import check_at_least, check_probability
 
 
 class EpsilonGreedy(eqx.Module):
@@ -36,7 +36,7 @@ class Softmax(eqx.Module):
     temperature: Array
 
     def __check_init__(self) -> None:
-        check_not_negative("temperature", self.temperature)
+        check_at_least("temperature", self.temperature, 0)
 
     def __call__(self, values: Array) -> Array:
         xp = namespace(values, self.temperature)

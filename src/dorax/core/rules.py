@@ -14,7 +14,7 @@ from typing import Any
 import equinox as eqx
 
 from dorax.core.arrays import Array, as_float, draw, guarded_log, namespace
-from dorax.core.checks import check_not_negative
+from dorax.core.checks import check_at_least
 
 Policy = Callable[[Any], Any]
 
@@ -66,7 +66,7 @@ class UCB(eqx.Module):
     scale: Array = 1.0
 
     def __check_init__(self) -> None:
-        check_not_negative("the scale of UCB", self.scale)
+        check_at_least("the scale of UCB", self.scale, 0)
 
     def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array) -> Array:
         xp = namespace(values)

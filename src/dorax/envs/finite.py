@@ -11,7 +11,7 @@ from dorax.envs import drawing
 from dorax.mdps import MDP
 
 
-class FiniteEnv(gymnasium.Env[int, int]):
+class FiniteEnv(gymnasium.Env[Any, Any]):
     """A finite MDP to step through. States and actions are numbers.
 
     Actions that a state lacks leave it unchanged and pay nothing; `info["action_mask"]`
@@ -29,7 +29,7 @@ class FiniteEnv(gymnasium.Env[int, int]):
         self._state, self._steps, self._last_action = int(np.argmax(mdp.start)), 0, None
 
     @property
-    def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # noqa: N802 - Gymnasium's name
+    def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
         """The transition table in Gymnasium's form."""
         mdp = self.mdp
         return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from dorax import mdps
 from dorax.envs.finite import FiniteEnv
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dorax.core import LLL, UCB, EpsilonGreedy, EValues, Sample, Softmax, Visits
 from dorax.mdps import MDP
 from dorax.study import figures
 from dorax.study.claims import Claim, faster
-from dorax.study.experiment import AXES, Axis, Cell, Size
+from dorax.study.experiment import AXES, Cell, Size
+from dorax.study.measures import held
 from dorax.study.results import Results
 from dorax.tabular import TabularAgent, Training
 
@@ -37,7 +40,7 @@ class Rival:
     family: str
     counts: str
     agent: TabularAgent
-    grid: dict[str, Sequence[float]]
+    grid: Mapping[str, Sequence[float]]
 
 
 def rivals(discount: float = 0.9, e_discount: float = 0.9, learning_rate: float = 0.5) -> list[Rival]:
@@ -107,20 +110,18 @@ def draw_comparison(results: Results, figure: Figure, rates: Sequence[float]) ->
         styles = {at(rival.name, rate): style(rival) for rival in rivals()}
         figures.draw_q_error_by_both_axes(row[:2], results, names, styles)
         for rival in rivals():
-            draw_return(row[2], results, at(rival.name, rate), "episode", label=rival.name, **style(rival))
+            draw_return(row[2], results, at(rival.name, rate), label=rival.name, **style(rival))
         row[0].set_title(f"α = {rate:g}", loc="left", fontsize=10)
     figures.legend_below(figure, rows[0][2])
 
 
-def draw_return(axes: Any, results: Results, name: str, axis: Axis, **line: Any) -> None:
-    """The return of training episodes, averaged over a tenth of the episodes so far."""
-    data = results[name].data(axis)
-    returns = data["return"].values.astype(float)
-    total = returns.cumsum(axis=1)
-    smooth = returns.copy()
-    for episode in range(returns.shape[1]):
-        window = max(1, (episode + 1) // 10)
-        before = total[:, episode - window] if episode >= window else 0.0
-        smooth[:, episode] = (total[:, episode] - before) / window
-    figures.draw_curve(axes, data.assign({"return": (("seed", "episode"), smooth)}), axis, "return", **line)
-    figures.label_axes(axes, axis, "return of training episodes", log_y=False)
+def draw_return(axes: Axes, results: Results, name: str, **line: Any) -> None:
+    """The mean return of training episodes, each point an average over the last quarter of the episodes so far."""
+    data = results[name].data("episode")
+    returns = held(data["return"].values.astype(float))
+    total = np.concatenate([np.zeros((len(returns), 1)), returns.cumsum(axis=1)], axis=1)
+    episodes = np.unique(np.geomspace(10, returns.shape[1], 100).astype(int))
+    since = episodes - np.maximum(episodes // 4, 1)
+    smooth = (total[:, episodes] - total[:, since]) / (episodes - since)
+    axes.plot(episodes, smooth.mean(axis=0), linewidth=1.6, **line)
+    figures.label_axes(axes, "episode", "return of training episodes", log_y=False)

@@ -15,7 +15,7 @@ RATES = (0.5, 0.1)
 
 
 def cells(size: Size) -> Sequence[Cell]:
-    return _rivals.comparison(mdps.cliff(), episodes=3000, max_steps=100_000, rates=RATES, size=size)
+    return _rivals.comparison(mdps.cliff(), episodes=3000, max_steps=50_000, rates=RATES, size=size)
 
 
 def draw(results: Results, figure: Figure) -> None:
@@ -26,7 +26,7 @@ EXPERIMENT = Experiment(
     figure="section 3.3 (not shown)",
     title="The same agents on the cliff",
     paper="On cliff walking the results are similar to those on the bridge.",
-    notes="Every step costs 1 here, so values that start at 0 are optimistic and greedy learners explore by themselves.",
+    notes="Every step costs 1 here: values that start at 0 are optimistic, and greedy learners explore by themselves.",
     cells=cells,
     claims=[claim for rate in RATES for claim in _rivals.counterpart_claims(rate)],
     draw=draw,

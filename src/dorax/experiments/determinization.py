@@ -105,9 +105,7 @@ def claims() -> list[Claim]:
             Claim(
                 f"{name} stays within |A| = {ACTIONS} of T f(a)", lambda r, n=name: worst_distance(r, n), below=ACTIONS
             ),
-            Claim(
-                f"frequencies of {name} converge like 1/T", lambda r, n=name: exponent(r, n), above=-1.1, below=-0.9
-            ),
+            Claim(f"frequencies of {name} converge like 1/T", lambda r, n=name: exponent(r, n), above=-1.1, below=-0.9),
         ]
     text = "frequencies of sampling converge like 1/√T only"
     return [*found, Claim(text, lambda r: exponent(r, "sampling"), above=-0.6, below=-0.4)]
@@ -116,10 +114,11 @@ def claims() -> list[Claim]:
 def draw(results: Results, figure: Figure) -> None:
     figure.set_size_inches(6.5, 4)
     axes = figure.subplots()
+    choices = results["LLL"].data().choices.values
+    at = np.unique(np.geomspace(1, len(choices), 200).astype(int)) - 1
+    times = choices[at]
     for cell, colour in zip(results, figures.COLOURS, strict=False):
         data = cell.data()
-        at = np.unique(np.geomspace(1, data.choices.size, 200).astype(int)) - 1
-        times = data.choices.values[at]
         distance = furthest(data)[:, at] / times
         axes.plot(times, np.median(distance, axis=0), color=colour, label=f"{cell.name}, median over f")
         axes.plot(times, np.max(distance, axis=0), color=colour, linewidth=0.8, linestyle="--", label="worst f")
@@ -138,7 +137,7 @@ EXPERIMENT = Experiment(
     paper="Every stochastic rule has deterministic equivalents, LLL and the deficit rule among them, that choose each "
     "action equally often in the limit.",
     notes=f"One state, {ACTIONS} actions, f drawn evenly from all distributions, one f a seed. The paper states the "
-    "condition on frequencies, C_T(a)/T − f(a) ≤ b; its proof needs it on counts, C_T(a) − T f(a) ≤ b, which is what is "
+    "condition on frequencies, C_T(a)/T − f(a) ≤ b; its proof needs it on counts, C_T(a) − T f(a) ≤ b, and that is "
     "tested: both rules keep within one visit above T f(a), and within |A| visits of it.",
     cells=cells,
     claims=claims(),

@@ -98,7 +98,8 @@ def _residual(count: np.ndarray, log_error: np.ndarray) -> float:
 
 def share_explained(results: Results, counter: str) -> Estimate:
     shares = explained(results[NAME].data(), counter)
-    words = f"share of log-error variance that one falling function of {'c' if counter == 'count' else counter} explains"
+    symbol = "c" if counter == "count" else counter
+    words = f"share of log-error variance that one falling function of {symbol} explains"
     return Estimate(words, mean(shares), len(shares))
 
 
@@ -124,9 +125,9 @@ def draw(results: Results, figure: Figure) -> None:
                     error[:, :, state, action][is_seen],
                     linestyle="",
                     marker="^" if action == EAST else "o",
-                    markersize=4 if action == EAST else 2.5,
+                    markersize=4 if action == EAST else 3,
                     alpha=0.35,
-                    color=figures.palette(WORLD.states)[state] if action == EAST else "#BBBBBB",
+                    color=figures.palette(WORLD.states)[state] if action == EAST else "#999999",
                     markeredgewidth=0,
                     rasterized=True,
                     label=f"east from cell {state}" if action == EAST else None,
@@ -134,10 +135,10 @@ def draw(results: Results, figure: Figure) -> None:
                 )
         panel.set_yscale("log")
         panel.set_xlabel(label)
-        panel.set_title(f"one function explains {share:.0%}", fontsize=10)
+        panel.set_title(f"one function explains {share:.2%}", fontsize=10)
         figures.tidy(panel)
     panels[0].set_ylabel("|Q − Q*| / |Q*|")
-    panels[0].set_ylim(1e-7, None)
+    panels[0].set_ylim(SMALLEST_ERROR, None)
     figures.legend_below(figure, panels[0], columns=5)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from matplotlib.figure import Figure
 
@@ -41,12 +42,12 @@ def claims() -> list[Claim]:
         for axis in AXES
         for claim in (
             *(
-                faster(name_of(discount), NO_BONUS, axis, f"a bonus with {name_of(discount)} beats no bonus (by {axis})")
-                for discount in DISCOUNTS
+                faster(name, NO_BONUS, axis, f"a bonus with {name} beats no bonus (by {axis})")
+                for name in map(name_of, DISCOUNTS)
             ),
             *(
-                faster(name_of(more), name_of(less), axis, f"{name_of(more)} beats {name_of(less)} (by {axis})")
-                for less, more in zip(DISCOUNTS, DISCOUNTS[1:], strict=False)
+                faster(more, less, axis, f"{more} beats {less} (by {axis})")
+                for less, more in pairwise(map(name_of, DISCOUNTS))
             ),
             faster(name_of(0.9), name_of(0.0), axis, f"generalized counts (γ_E = 0.9) beat plain visits (by {axis})"),
         )

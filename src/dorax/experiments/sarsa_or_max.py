@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -21,12 +22,17 @@ from dorax.study.statistics import Interval, bootstrap
 from dorax.tabular import TabularAgent, Training
 
 SARSA, MAX, COST = "E by SARSA", "E by max", "cost of a step"
-REPEATED = {"sarsa": "repeated path, SARSA", "max": "repeated path, max"}
+REPEATED: dict[Literal["sarsa", "max"], str] = {"sarsa": "repeated path, SARSA", "max": "repeated path, max"}
 TEMPERATURES = (0.1, 0.3, 1.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 def repeat_one_path(
-    settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None, *, successor_rule: str, times: int
+    settings: Sequence[Setting],
+    seeds: Sequence[int],
+    progress: Progress | None,
+    *,
+    successor_rule: Literal["sarsa", "max"],
+    times: int,
 ) -> xr.Dataset:
     """The count of (root, start) in a tree of two leaves of which the same one is taken every time."""
     counter = EValues(0.9, successor_rule=successor_rule)
@@ -120,10 +126,10 @@ EXPERIMENT = Experiment(
     figure="section 2.2",
     title="E-values must be learned by SARSA, and cost little",
     paper="E is learned from the action that is taken next, not from the least known one: otherwise a path that is "
-    "repeated would not become known while an untried action lies beside it. The extra work is that of a second value "
-    "update.",
-    notes="Right: a path past an action that is never taken. By max its count stops at a bound. The cost is a timing of "
-    "this machine, taken by turns; one more value update would at most double the time of a step.",
+    "repeated would not become known while an untried action lies beside it. The extra work is that of a second "
+    "value update.",
+    notes="Right: a path past an action that is never taken. By max its count stops at a bound. The cost is a timing "
+    "of this machine, taken by turns; one more value update would at most double the time of a step.",
     cells=cells,
     claims=[
         *(faster(SARSA, MAX, axis) for axis in AXES),

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from dorax.mdps.mdp import MDP
 
 _PRECISION = 1e-12
-_LONGEST_SWEEP = 1_000_000
 
 
 def optimal_q(mdp: MDP, discount: float) -> np.ndarray:
@@ -18,15 +17,14 @@ def optimal_q(mdp: MDP, discount: float) -> np.ndarray:
     expected_reward = (mdp.probability * mdp.reward).sum(axis=2)
     continues = mdp.probability * ~mdp.terminal
     values = np.zeros(mdp.states)
-    for _ in range(_LONGEST_SWEEP):
+    while True:
         q = expected_reward + discount * (continues * values[mdp.successor]).sum(axis=2)
         q = np.where(mdp.available, q, -np.inf)
         updated = q.max(axis=1)
         change = np.abs(updated - values).max()
         values = updated
-        if change <= _PRECISION * (1 - discount) * (1 + np.abs(values).max()):
-            break
-    return q
+        if change <= _PRECISION * (1 + np.abs(values).max()):
+            return q
 
 
 def greedy_policy(q: np.ndarray) -> np.ndarray:

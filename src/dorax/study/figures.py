@@ -1,5 +1,8 @@
 """Figures: the drawing that experiments share."""
 
+# matplotlib and xarray: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -29,7 +32,7 @@ def new_figure(width: float = 9.0, height: float = 4.0) -> Figure:
 
 def write(figure: Figure, folder: Path, name: str) -> None:
     """PNG and SVG, the same bytes for the same numbers."""
-    settings: dict[str, Any] = {"svg.hashsalt": name, "svg.fonttype": "path"}
+    settings: Any = {"svg.hashsalt": name, "svg.fonttype": "path"}
     with matplotlib.rc_context(settings):
         for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
             with replacing(folder / f"{name}.{kind}") as unfinished:

@@ -1,5 +1,8 @@
 """Measures of learning curves: when they get there, and the area beneath them."""
 
+# xarray: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,13 +19,13 @@ THRESHOLD = 0.01  # of the q_error at the start
 def times_to_threshold(data: xr.Dataset, axis: Axis, threshold: float = THRESHOLD) -> Times:
     """Episodes or steps until q_error first ends an episode at or below a share of its start."""
     is_there = np.asarray(data.q_error <= threshold * data.q_error_at_start)
-    first = np.argmax(is_there, axis=-1)
-    is_reached = is_there.any(axis=-1)
+    first = np.asarray(np.argmax(is_there, axis=-1))
+    is_reached = np.asarray(is_there.any(axis=-1))
     watched = np.sum(np.isfinite(data.q_error.values), axis=-1)
     if axis == "episode":
-        return Times(np.where(is_reached, first + 1, watched).astype(float), is_reached)
+        return Times(np.where(is_reached, first + 1.0, watched), is_reached)
     steps = np.take_along_axis(data.steps.values, first[..., None], axis=-1)[..., 0]
-    return Times(np.where(is_reached, steps, data.total_steps.values).astype(float), is_reached)
+    return Times(np.where(is_reached, steps, data.total_steps.values * 1.0), is_reached)
 
 
 def area_under_curve(data: xr.Dataset, axis: Axis) -> Floats:

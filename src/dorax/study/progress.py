@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -35,7 +35,7 @@ class Watcher:
 
 
 @contextmanager
-def watching(console: Console, experiments: int) -> Iterator[Watcher]:
+def watching(console: Console, experiments: int) -> Generator[Watcher]:
     """A watcher whose bars are drawn only where there is a terminal to draw them on."""
     columns = (
         TextColumn("{task.description}"),

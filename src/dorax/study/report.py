@@ -1,5 +1,8 @@
 """The report: one self-contained HTML page, and claims.json beside it."""
 
+# jinja2: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import base64

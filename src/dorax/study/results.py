@@ -83,11 +83,11 @@ def _cell_result(name: str, cell: Cell, size: Size, store: Store, watch: Watch |
         return CellResult(cell.name, dict.fromkeys(AXES, data.isel(setting=0)), seconds=float(data.attrs["seconds"]))
     tuning_seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + size.tuning_seeds)
     tuning = work.done("tuning", settings, tuning_seeds, measures.summary)
-    choices = {axis: choose(cell, tuning, axis) for axis in AXES}
+    choices: dict[Axis, Choice] = {axis: choose(cell, tuning, axis) for axis in AXES}
     chosen = [choices[axis].setting for axis in AXES]
     distinct = [chosen[0]] if chosen[0] == chosen[1] else chosen
     data = work.done("", distinct, seeds)
-    by_axis = {axis: data.isel(setting=distinct.index(choices[axis].setting)) for axis in AXES}
+    by_axis: dict[Axis, xr.Dataset] = {axis: data.isel(setting=distinct.index(choices[axis].setting)) for axis in AXES}
     return CellResult(cell.name, by_axis, choices, float(tuning.attrs["seconds"]) + float(data.attrs["seconds"]))
 
 

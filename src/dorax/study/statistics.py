@@ -1,5 +1,8 @@
 """Statistics over seeds: pure functions on arrays whose last axis is the seed."""
 
+# scipy: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -68,7 +71,7 @@ def ratio_of_medians(slow: Times, fast: Times) -> Interval:
     """
     low = _ends(_ratio_draws(slow.earliest, fast.latest))[0]
     high = _ends(_ratio_draws(slow.latest, fast.earliest))[1]
-    value = median(slow.earliest) / median(fast.earliest)
+    value = _ratio(median(slow.earliest), median(fast.earliest))
     return Interval(float(value), float(low), float(high))
 
 
@@ -93,7 +96,12 @@ def difference_of_means(first: Floats, second: Floats) -> Interval:
 def _ratio_draws(slow: Floats, fast: Floats) -> Floats:
     numerator = median(slow[_draws(len(slow), seed=1)])
     denominator = median(fast[_draws(len(fast), seed=2)])
-    with np.errstate(invalid="ignore"):
+    return _ratio(numerator, denominator)
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Infinite over a run that was not watched at all; NaN where neither was."""
+    with np.errstate(invalid="ignore", divide="ignore"):
         return numerator / denominator
 
 

@@ -4,6 +4,9 @@ A file's name ends in the key of what it holds, so a changed setting or changed 
 misses and an unchanged one hits. Inside, a digest of the numbers tells a damaged file.
 """
 
+# xarray: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import contextlib
@@ -12,7 +15,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, cast
 
@@ -65,7 +68,7 @@ class Store:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Generator[Path]:
     """A temporary path beside `path`, which takes its place when all went well, and is gone otherwise."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     with _in_one_line(path):
@@ -80,7 +83,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _in_one_line(path: Path) -> Iterator[None]:
+def _in_one_line(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:

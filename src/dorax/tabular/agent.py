@@ -51,9 +51,7 @@ class TabularAgent(eqx.Module):
         successor_count = self.counter.successor(arrival.counts, arrival.action)
         successor_count = xp.where(arrival.is_terminal, xp.inf, successor_count)
         count = self.counter.next(count, successor_count, self.learning_rate)
-        target = arrival.reward + xp.where(
-            arrival.is_terminal, 0.0, self.discount * xp.max(arrival.values, axis=-1)
-        )
+        target = arrival.reward + xp.where(arrival.is_terminal, 0.0, self.discount * xp.max(arrival.values, axis=-1))
         if self.bonus is not None:
             target = target + self.bonus(count, self._count_rate)
         entry, shared = self.learner.learned(entry, shared, target, self.learning_rate, steps)

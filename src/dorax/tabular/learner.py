@@ -90,7 +90,7 @@ class TabularLearner:
             "random": self.random.bit_generator.state,
             "chosen": self._chosen,
         }
-        arrays = {f"table_{name}": table for name, table in self._tables.items()}
+        arrays: dict[str, Any] = {f"table_{name}": table for name, table in self._tables.items()}
         arrays |= {f"shared_{name}": value for name, value in self._shared.items()}
         unfinished = target.with_name(target.name + ".part")
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import equinox as eqx
 
 from dorax.core.arrays import Array, namespace
-from dorax.core.checks import check_at_least_one, check_finite, check_not_negative
+from dorax.core.checks import check_at_least, check_finite
 
 Entry = dict[str, Array]
 
@@ -49,8 +49,8 @@ class DelayedQLearning(eqx.Module):
     slack: Array = 0.01
 
     def __check_init__(self) -> None:
-        check_at_least_one("the patience of delayed Q-learning", self.patience)
-        check_not_negative("the slack of delayed Q-learning", self.slack)
+        check_at_least("the patience of delayed Q-learning", self.patience, 1)
+        check_at_least("the slack of delayed Q-learning", self.slack, 0)
 
     def initial_entry(self, discount: Array) -> Entry:
         return {"q": 1 / (1 - discount), "target_sum": 0.0, "targets": 0.0, "last_try": 0.0, "is_learning": 1.0}

@@ -43,6 +43,7 @@ def stacked(agent: Any, settings: Sequence[Setting]) -> Any:
 
 def _numbers(agent: Any) -> Any:
     """The agent with its plain numbers as arrays: traced by JAX rather than compiled in."""
+
     def as_array(leaf: Any) -> Any:
         return jnp.asarray(leaf, float) if isinstance(leaf, int | float | np.ndarray) else leaf
 

@@ -41,7 +41,9 @@ class Training:
     lanes: int = 1
     states: int = 1
 
-    def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None = None) -> xr.Dataset:
+    def __call__(
+        self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None = None
+    ) -> xr.Dataset:
         return train(
             self.agent,
             self.mdp,
@@ -81,16 +83,17 @@ def train(
     The result has the dimensions seed and episode, preceded by setting where there are
     settings, and the variables `return`, `length`, `q_error` (after the episode) and
     `steps` (made since the start of the run); what a run did not reach is NaN. `tables`
-    adds the learned `q` and `count`, states x actions. The tables hold at least
-    `states` states, and at least `lanes` learners run side by side, idle ones among them:
-    calls of different sizes then share one compiled program. The same seed gives the same numbers bit for bit, whatever runs beside it.
+    adds the learned `q` and `count`, states x actions. The tables hold at least `states`
+    states, and at least `lanes` learners run side by side, idle ones among them: calls of
+    different sizes then share one compiled program. The same seed gives the same numbers
+    bit for bit, whatever runs beside it.
     """
     seed_list = _seed_list(seeds)
     if episodes < 1:
         raise InvalidInput(f"episodes is {episodes}; allowed: 1 or more")
     if max_steps is not None and not 1 <= max_steps < 2**31:
         raise InvalidInput(f"max_steps is {max_steps}; allowed: 1 to {2**31 - 1}")
-    setting_list = [{}] if settings is None else list(settings)
+    setting_list: list[Setting] = [{}] if settings is None else list(settings)
     agents = stacked(agent, setting_list)
     world = make_world(mdp, _shared_discount(agents), states)
     limits = Limits(
@@ -128,7 +131,8 @@ def _run(
 
     lanes = eqx.filter_shard(new_lanes(agents, world, capacity, is_running), sharding)
     program = Program(agents, world, limits, keys)
-    for lanes in _chunks(program, lanes, sharding.mesh):
+    for ran in _chunks(program, lanes, sharding.mesh):
+        lanes = ran
         if progress is not None:
             progress(_share_done(lanes, limits), int(np.sum(np.asarray(lanes.steps), dtype=np.int64)))
     return jax.tree.map(
@@ -190,7 +194,9 @@ def _dataset(lanes: Lane, settings: list[Setting], seeds: list[int], mdp: MDP, t
 def _shared_discount(agents: TabularAgent) -> float:
     discounts = np.unique(np.asarray(agents.discount))
     if len(discounts) > 1:
-        raise InvalidInput(f"settings differ in discount ({discounts[0]:g}, {discounts[1]:g}); allowed: one discount a call")
+        raise InvalidInput(
+            f"discount is {discounts[0]:g} and {discounts[1]:g} in one call; allowed: one discount a call"
+        )
     return float(np.asarray(agents.discount).flat[0])
 
 

@@ -1,0 +1,42 @@
+import math
+
+import pytest
+
+from dorax.study.claims import Claim, Estimate, judge
+from dorax.study.experiment import FULL
+from dorax.study.results import Results
+from dorax.study.statistics import Interval
+
+NOTHING = Results({}, FULL)
+
+
+def claim(low, high, value=None, **bounds):
+    interval = Interval((low + high) / 2 if value is None else value, low, high)
+    return Claim("a claim", lambda results: Estimate("a number", interval, 50), **bounds)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(1.1, 2, "holds"), (0.5, 0.9, "fails"), (0.9, 1.1, "unclear"), (1.1, math.inf, "holds")],
+)
+def test_a_verdict_comes_from_the_whole_interval(low, high, verdict):
+    assert judge("x", "fig", claim(low, high, above=1.0), NOTHING)["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"), [(0.95, 1.05, "holds"), (1.2, 1.3, "fails"), (1.0, 1.2, "unclear"), (0, 0.5, "fails")]
+)
+def test_a_claim_may_be_bounded_on_both_sides(low, high, verdict):
+    assert judge("x", "fig", claim(low, high, above=0.9, below=1.1), NOTHING)["verdict"] == verdict
+
+
+def test_what_could_not_be_estimated_is_unclear():
+    assert judge("x", "fig", claim(math.nan, math.nan, above=0.0), NOTHING)["verdict"] == "unclear"
+
+
+def test_a_row_has_the_keys_that_users_read_and_no_number_that_json_lacks():
+    row = judge("x", "fig", claim(2.0, math.inf, value=3.0, above=1.0), NOTHING)
+    assert list(row) == [
+        "experiment", "figure", "claim", "statistic", "value", "low", "high", "verdict", "seeds",
+    ]  # fmt: skip
+    assert row["high"] is None

@@ -1,0 +1,55 @@
+import numpy as np
+import xarray as xr
+
+from dorax.study.experiment import FIRST_TUNING_SEED, FULL, Cell
+from dorax.study.fitting import choose, settings_of
+
+GRID = {"temperature": (1.0, 2.0, 3.0)}
+
+
+def never(*_):
+    raise AssertionError
+
+
+def tuning(time, reached, area):
+    dims = ("setting", "seed")
+    columns = {}
+    for axis in ("episode", "step"):
+        columns |= {
+            f"time_by_{axis}": (dims, np.array(time, float)),
+            f"reached_by_{axis}": (dims, np.array(reached, bool)),
+            f"area_by_{axis}": (dims, np.array(area, float)),
+        }
+    return xr.Dataset(columns)
+
+
+def test_a_grid_is_every_combination_and_no_grid_is_one_setting():
+    assert settings_of({"a": (1, 2), "b": (3,)}) == [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
+    assert settings_of({}) == [{}]
+
+
+def test_the_shortest_median_time_wins():
+    data = tuning([[5, 5, 5], [3, 3, 90], [4, 4, 4]], np.ones((3, 3)), np.ones((3, 3)))
+    assert choose(Cell("x", never, GRID), data, "step").setting == {"temperature": 2.0}
+
+
+def test_a_censored_time_is_no_time_however_short():
+    data = tuning([[5, 5, 5], [1, 1, 1], [6, 6, 6]], [[1] * 3, [0] * 3, [1] * 3], np.ones((3, 3)))
+    assert choose(Cell("x", never, GRID), data, "episode").setting == {"temperature": 1.0}
+
+
+def test_where_none_arrives_the_smallest_area_wins():
+    data = tuning(np.ones((3, 3)), np.zeros((3, 3)), [[3] * 3, [2] * 3, [1] * 3])
+    choice = choose(Cell("x", never, GRID), data, "episode")
+    assert choice.setting == {"temperature": 3.0}
+    assert choice.at_edge == ["temperature"]
+
+
+def test_the_end_of_a_grid_is_no_edge_where_nothing_lies_beyond():
+    data = tuning([[1] * 3, [2] * 3, [3] * 3], np.ones((3, 3)), np.ones((3, 3)))
+    assert choose(Cell("x", never, GRID), data, "episode").at_edge == ["temperature"]
+    assert choose(Cell("x", never, GRID, {"temperature": (1.0,)}), data, "episode").at_edge == []
+
+
+def test_tuning_seeds_and_reported_seeds_never_meet():
+    assert 1000 * FULL.seeds < FIRST_TUNING_SEED

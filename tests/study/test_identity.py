@@ -1,0 +1,86 @@
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import dorax
+from dorax.study import identity
+from dorax.study.identity import key_of
+from dorax.tabular import Training
+
+
+@dataclass(frozen=True)
+class Thing:
+    a: float
+    b: object = None
+
+
+def first(x):
+    return x
+
+
+def second(x):
+    return x + 1
+
+
+def agent(temperature=1.0, e_discount=0.9):
+    return dorax.TabularAgent(
+        rule=dorax.LLL(dorax.Softmax(temperature)), counter=dorax.EValues(e_discount), learning_rate=0.5
+    )
+
+
+def test_equal_things_have_equal_keys():
+    assert key_of(Thing(1.0, np.arange(3))) == key_of(Thing(1.0, np.arange(3)))
+    assert key_of(Training(agent(), dorax.mdps.bridge(5), 10)) == key_of(Training(agent(), dorax.mdps.bridge(5), 10))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Training(agent(temperature=2.0), dorax.mdps.bridge(5), 10),
+        Training(agent(e_discount=0.8), dorax.mdps.bridge(5), 10),
+        Training(agent(), dorax.mdps.bridge(6), 10),
+        Training(agent(), dorax.mdps.bridge(5, normalised=True), 10),
+        Training(agent(), dorax.mdps.bridge(5), 11),
+        Training(agent(), dorax.mdps.bridge(5), 10, max_steps=5),
+    ],
+    ids=["temperature", "e_discount", "length", "rewards", "episodes", "max_steps"],
+)
+def test_whatever_determines_the_result_changes_the_key(other):
+    assert key_of(other) != key_of(Training(agent(), dorax.mdps.bridge(5), 10))
+
+
+def test_functions_and_their_bound_arguments_count():
+    keys = {key_of(each) for each in (first, second, functools.partial(first, 1), functools.partial(first, 2))}
+    assert len(keys) == 4
+
+
+def test_the_code_behind_a_cell_counts_and_its_comments_do_not(monkeypatch):
+    def key_with(source):
+        for cached in (identity._source_digest, identity._imports):
+            cached.cache_clear()
+        monkeypatch.setattr(
+            identity, "_tree", lambda module: identity.ast.parse(source if module == "dorax.core.counts" else "")
+        )
+        monkeypatch.setattr(identity, "_with_imports", lambda modules: {"dorax.core.counts"})
+        return key_of(Thing(1.0))
+
+    plain = key_with("def f(x):\n    return x + 1\n")
+    assert key_with('def f(x):  # one more\n    """Says more."""\n    return x + 1\n') == plain
+    assert key_with("def f(x):\n    return x + 2\n") != plain
+    for cached in (identity._source_digest, identity._imports):
+        cached.cache_clear()
+
+
+def test_a_training_rests_on_the_core_and_not_on_how_results_are_drawn():
+    modules = set()
+    identity.describe(Training(agent(), dorax.mdps.bridge(5), 10), modules)
+    behind = identity._with_imports(modules)
+    assert {"dorax.core.counts", "dorax.tabular.engine", "dorax.mdps.solve"} <= behind
+    assert not any(name.startswith(("dorax.study", "dorax.experiments")) for name in behind)
+
+
+def test_a_thing_without_a_lasting_description_is_refused():
+    with pytest.raises(TypeError, match="cannot be part of a cell"):
+        key_of(object())

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+from dorax.study.measures import area_under_curve, held, summary, times_to_threshold
+
+NAN = np.nan
+
+
+def curves(q_error, length, start=100.0):
+    """One setting, a row a seed."""
+    q_error, length = np.array(q_error, float)[None], np.array(length, float)[None]
+    dims = ("setting", "seed", "episode")
+    return xr.Dataset(
+        {
+            "q_error": (dims, q_error),
+            "length": (dims, length),
+            "steps": (dims, np.cumsum(length, axis=-1)),
+            "q_error_at_start": (dims[:2], np.full(q_error.shape[:2], start)),
+            "total_steps": (dims[:2], np.nansum(length, axis=-1)),
+        },
+        coords={"setting": ["a"], "seed": range(q_error.shape[1])},
+    )
+
+
+def test_time_to_the_threshold_is_the_first_episode_at_one_percent_of_the_start():
+    data = curves([[50, 1, 0.5, 2], [50, 40, 30, 20]], [[3, 4, 5, 6], [1, 1, 1, 1]])
+    by_episode, by_step = times_to_threshold(data, "episode"), times_to_threshold(data, "step")
+    assert by_episode.time.tolist() == [[2, 4]]
+    assert by_step.time.tolist() == [[7, 4]]
+    assert by_episode.is_reached.tolist() == by_step.is_reached.tolist() == [[True, False]]
+
+
+def test_a_run_that_was_cut_short_is_censored_where_it_stopped():
+    data = curves([[50, 40, NAN, NAN]], [[10, 10, NAN, NAN]])
+    assert times_to_threshold(data, "episode").time.tolist() == [[2]]
+    assert times_to_threshold(data, "step").time.tolist() == [[20]]
+
+
+def test_the_area_by_step_weighs_an_episode_by_its_length_and_a_run_that_ended_keeps_its_error():
+    data = curves([[100, 50], [100, 0]], [[1, 9], [1, 4]])
+    assert area_under_curve(data, "episode").tolist() == [[0.75, 0.5]]
+    assert area_under_curve(data, "step")[0].tolist() == pytest.approx([(1 + 9 * 0.5) / 10, 1 / 10])
+
+
+def test_a_curve_that_has_ended_is_held():
+    assert held(np.array([[3.0, 2.0, NAN]])).tolist() == [[3, 2, 2]]
+
+
+def test_the_summary_has_a_number_for_each_setting_and_seed():
+    assert set(summary(curves([[1, 1]], [[1, 1]])).sizes.items()) == {("setting", 1), ("seed", 1)}

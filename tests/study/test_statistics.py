@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from dorax.study.statistics import Times, bootstrap, interquartile_mean, median, ratio_of_medians, share
+
+
+def times(reached, censored=()):
+    values = np.array([*reached, *censored], float)
+    return Times(values, np.arange(len(values)) < len(reached))
+
+
+def test_the_median_is_infinite_exactly_when_half_of_the_runs_never_arrive():
+    assert median(np.array([1.0, 2.0, np.inf])) == 2
+    assert median(np.array([1.0, np.inf, np.inf])) == np.inf
+
+
+def test_the_interquartile_mean_ignores_the_outer_quarters():
+    assert interquartile_mean(np.array([-1e9, 1.0, 3.0, 1e9])) == 2
+
+
+def test_a_ratio_of_constant_times_has_no_width():
+    interval = ratio_of_medians(times([30] * 20), times([10] * 20))
+    assert (interval.value, interval.low, interval.high) == (3, 3, 3)
+
+
+def test_a_slow_agent_that_never_arrives_is_slower_by_at_least_the_time_it_was_watched():
+    interval = ratio_of_medians(times([], [100] * 20), times([10] * 20))
+    assert interval.low == 10
+    assert interval.high == np.inf
+
+
+def test_two_agents_that_never_arrive_cannot_be_compared():
+    interval = ratio_of_medians(times([], [100] * 20), times([], [10] * 20))
+    assert interval.low == 0
+    assert interval.high == np.inf
+
+
+def test_a_fast_agent_that_was_watched_for_a_shorter_time_does_not_win_by_it():
+    interval = ratio_of_medians(times([60] * 20), times([], [45] * 20))
+    assert interval.low == 0
+
+
+def test_the_exact_interval_of_no_success_in_fifty():
+    interval = share(0, 50)
+    assert interval.low == 0
+    assert interval.high == pytest.approx(1 - 0.025 ** (1 / 50))
+
+
+def test_the_bootstrap_interval_covers_the_truth_about_as_often_as_it_says():
+    samples = np.random.default_rng(1).exponential(size=(400, 50))
+    _, low, high = bootstrap(samples, lambda x: np.mean(x, axis=-1))
+    assert 0.88 <= np.mean((low <= 1) & (high >= 1)) <= 0.98

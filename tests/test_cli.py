@@ -1,0 +1,97 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dorax import cli
+
+
+def fails(capsys, *arguments):
+    """The one line that a command ends with, and its exit code."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    return lines[0], stopped.value.code
+
+
+def test_list_names_every_experiment_with_its_figure(capsys):
+    cli.main(["list"])
+    printed = capsys.readouterr().out
+    for word in ("tree", "fig:tree", "bridge_agents", "scaling"):
+        assert word in printed
+
+
+def test_an_unknown_experiment_is_named_beside_those_that_exist(capsys, tmp_path):
+    line, code = fails(capsys, "run", "brigde_agents", "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert "'brigde_agents'" in line
+    assert "bridge_agents" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_experiment_and_too_few_seeds_are_refused(capsys, tmp_path):
+    assert "no experiment is named" in fails(capsys, "run", "--out", str(tmp_path))[0]
+    assert "seeds is 1; allowed: 2 or more" in fails(capsys, "run", "tree", "--seeds", "1", "--out", str(tmp_path))[0]
+
+
+def test_an_unwritable_output_folder_is_one_line(capsys, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    line, code = fails(capsys, "run", "tree", "--out", str(blocked))
+    assert code == 2
+    assert line.startswith(f"dorax: cannot write {blocked}")
+
+
+def test_a_report_without_results_says_what_to_do(capsys, tmp_path):
+    assert "dorax run" in fails(capsys, "report", "--out", str(tmp_path))[0]
+
+
+def test_an_interruption_is_one_line_that_says_how_to_go_on(capsys, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dorax.study.results.run", interrupt)
+    line, code = fails(capsys, "run", "tree", "--out", str(tmp_path))
+    assert code == 130
+    assert "the same command goes on" in line
+
+
+def test_run_then_report_writes_one_page_and_the_claims(capsys, tmp_path):
+    cli.main(["run", "tree", "--out", str(tmp_path)])
+    cli.main(["report", "--out", str(tmp_path)])
+    claims = json.loads((tmp_path / "claims.json").read_text())
+    assert [row["verdict"] for row in claims] == ["holds", "fails"]
+    page = (tmp_path / "report.html").read_text()
+    assert "data:image/svg+xml;base64," in page
+    assert "dorax run tree --fresh" in page
+    assert "<script" not in page
+    assert page.count("http") == 0, "a self-contained page fetches nothing"
+    assert "dorax run bridge_agents" in page, "what has not been run is named with its command"
+
+
+def test_the_readme_s_table_stands_between_its_markers(tmp_path):
+    from dorax.study.readme import BEGIN, END
+
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{BEGIN}\nold numbers\n{END}\nafter\n")
+    cli.main(["run", "tree", "--out", str(tmp_path / "out")])
+    cli.main(["report", "--out", str(tmp_path / "out"), "--readme", str(readme)])
+    text = readme.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old numbers" not in text
+    assert "| fig:tree |" in text
+
+
+def test_the_installed_command_stays_quiet_where_there_is_no_terminal(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", "from dorax.cli import main; main()", "run", "tree", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert len(done.stdout.strip().splitlines()) == 1

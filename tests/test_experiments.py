@@ -1,0 +1,48 @@
+"""Every experiment also runs at toy size, from its cells to its figure."""
+
+from pathlib import Path
+
+import pytest
+
+from dorax import experiments
+from dorax.study import figures
+from dorax.study.claims import judge
+from dorax.study.experiment import Size
+from dorax.study.report import write_report
+from dorax.study.results import run
+from dorax.study.store import Store
+
+EXPERIMENTS = experiments.find()
+TOY = Size(seeds=3, tuning_seeds=2, fraction=0.005)
+
+
+def ignore(name):
+    return lambda share, steps: None
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_experiment_runs_judges_its_claims_and_draws_its_figure(name, tmp_path):
+    experiment, store = EXPERIMENTS[name], Store(tmp_path)
+    results = run(name, experiment, TOY, store, ignore)
+    rows = [judge(name, experiment.figure, claim, results) for claim in experiment.claims]
+    assert {row["verdict"] for row in rows} <= {"holds", "fails", "unclear"}
+    figure = figures.drawn(experiment, results)
+    assert all(panel.has_data() for panel in figure.axes)
+    claims = write_report({name: experiment}, store)
+    assert claims == rows, "what was stored gives the same verdicts as what was run"
+    page = (tmp_path / "report.html").read_text()
+    assert experiment.title in page
+    assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 5_000
+
+
+def test_claims_of_an_experiment_are_all_different():
+    for experiment in EXPERIMENTS.values():
+        texts = [claim.text for claim in experiment.claims]
+        assert len(set(texts)) == len(texts)
+
+
+def test_a_new_figure_is_one_new_file_found_without_editing_a_list(monkeypatch, tmp_path):
+    source = Path(experiments.__file__).parent / "tree.py"
+    (tmp_path / "another_tree.py").write_text(source.read_text())
+    monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path)])
+    assert "another_tree" in experiments.find()
