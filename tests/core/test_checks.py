@@ -51,8 +51,9 @@ def test_the_bad_one_of_several_numbers_is_named(refused):
 
 
 def test_limits_of_the_ranges_are_allowed():
-    dorax.EpsilonGreedy(0.0), dorax.EpsilonGreedy(1.0), dorax.EpsilonGreedy(1)
-    dorax.Softmax(0.0), dorax.UCB(0.0), dorax.EValues(discount=0.0), dorax.TabularAgent(RULE, discount=0.0)
+    assert [dorax.EpsilonGreedy(epsilon).epsilon for epsilon in (0.0, 1.0, 1)] == [0, 1, 1]
+    assert dorax.Softmax(0.0).temperature == dorax.UCB(0.0).scale == dorax.EValues(discount=0.0).discount == 0
+    assert dorax.TabularAgent(RULE, discount=0.0).discount == 0
 
 
 @pytest.mark.parametrize("successor_rule", ["mean", None])

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from dorax.core import LLL, UCB, Deficit, EpsilonGreedy, Sample, Softmax
 
 ACTIONS = 18  # as many as an Atari game has
-NEXT_TO_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
+NEXT_TO_ONE = float(np.nextafter(1.0, 0.0))  # as float32, this is 1
 SEVERAL = {
     "sampled softmax": Sample(Softmax(0.7)),
     "sampled epsilon-greedy": Sample(EpsilonGreedy(0.3)),
@@ -38,14 +38,14 @@ def is_possible(rule, values):
     values=arrays(np.float32, ACTIONS, elements=st.sampled_from([-np.inf, -np.inf, -3.0, 0.0, 0.1, 1.0, 1e6])),
     counts=arrays(np.float32, ACTIONS, elements=st.sampled_from([0.0, 0.0, 0.01, 1.0, 3.0, 1e7])),
     here=st.integers(0, ACTIONS - 1),
-    uniform=st.sampled_from([0.0, 0.25, 0.5, 0.999, NEXT_TO_ONE]) | st.floats(0, NEXT_TO_ONE, width=32),
+    uniform=st.sampled_from([0.0, 0.25, 0.5, NEXT_TO_ONE]) | st.floats(0, NEXT_TO_ONE),
 )
 def test_an_impossible_action_is_never_chosen(name, values, counts, here, uniform):
     values[here] = max(values[here], 0.0)
     allowed = np.flatnonzero(is_possible(SEVERAL[name], values))
     with np.errstate(all="ignore"):
-        assert SEVERAL[name](values, counts, 7, np.float32(uniform)) in allowed
-    assert COMPILED[name](values, counts, 7, np.float32(uniform)) in allowed
+        assert SEVERAL[name](values, counts, 7, uniform) in allowed
+    assert COMPILED[name](values, counts, 7, uniform) in allowed
 
 
 @pytest.mark.parametrize("name", SEVERAL)
@@ -56,7 +56,7 @@ def test_numpy_has_nothing_to_warn_about_where_an_action_is_impossible(name, cou
 
 
 @pytest.mark.parametrize("library", ["numpy", "jax"])
-@pytest.mark.parametrize("actions", [3, 5, 7, 18])
+@pytest.mark.parametrize("actions", [5, 7, 18])
 @pytest.mark.parametrize("is_tried", [False, True])
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_tied_actions_share_the_choice_evenly(name, is_tried, actions, library):

@@ -35,7 +35,7 @@ class PseudoCode:
 
     def __post_init__(self):
         self.q, self.learn = dict.fromkeys(self.pairs, 1 / (1 - self.discount)), dict.fromkeys(self.pairs, True)
-        self.u, self.l, self.t = (dict.fromkeys(self.pairs, 0) for _ in range(3))
+        self.u, self.l, self.t = (dict.fromkeys(self.pairs, 0.0) for _ in range(3))
         self.t_star = 0
 
     def observe(self, time, pair, target):
@@ -82,7 +82,8 @@ def test_delayed_values_start_at_the_largest_return_and_never_rise():
     np.testing.assert_allclose(learner.q, 1 / (1 - 0.9))
     before = learner.q.copy()
     for _ in range(300):
-        learner.observe(*random.integers(0, 2, 2), random.random(), random.integers(2), random.random() < 0.2)
+        state, action, arrives = (int(i) for i in random.integers(0, 2, 3))
+        learner.observe(state, action, random.random(), arrives, terminated=random.random() < 0.2)
         assert (learner.q <= before).all()
         before = learner.q.copy()
 
@@ -161,10 +162,16 @@ def test_each_cycle_through_the_leaves_of_a_tree_adds_about_one_generalized_visi
     assert np.diff(history)[-1] == pytest.approx(1, abs=0.01)
 
 
-def test_a_trained_tree_has_the_same_counts():
-    mdp, leaves, cycles = dorax.mdps.tree(5), 5, 40
-    agent = dorax.TabularAgent(dorax.LLL(dorax.Softmax(1.0)), dorax.EValues(0.9), learning_rate=0.1)
-    count = dorax.train(agent, mdp, episodes=leaves * cycles, tables=True)["count"].isel(seed=0).values
+def evenly(values):
+    """A user's own policy: all actions alike."""
+    return jnp.where(values > -jnp.inf, -jnp.log(5.0), -jnp.inf)
+
+
+def test_a_user_s_own_policy_takes_the_leaves_of_a_tree_in_turn():
+    leaves, cycles = 5, 40
+    agent = dorax.TabularAgent(dorax.LLL(evenly), dorax.EValues(0.9), learning_rate=0.1)
+    data = dorax.train(agent, dorax.mdps.tree(leaves), episodes=leaves * cycles, tables=True)
+    count = data["count"].isel(seed=0).values
     np.testing.assert_array_equal(count[1], cycles)
     np.testing.assert_array_equal(count[0, 1:], 0)
     assert count[0, 0] == pytest.approx(count_of_root(leaves, cycles, 0.1, 0.9)[-1], rel=1e-5)

@@ -42,21 +42,18 @@ def next_count(count: Array, successor_count: Array | None, learning_rate: Array
 
     is_plain_visit = xp.isinf(successor_count) | (discount == 0)
     gap = xp.where(is_plain_visit, 0.0, successor_count - count)
-    log_decay = xp.log1p(-rate)
-    ratio = xp.exp(-xp.abs(log_decay * gap))
-    ratio_less_one = xp.expm1(-xp.abs(log_decay * gap))
-
     is_fresher = gap < 0
-    less_one = xp.where(
-        is_fresher,
-        (1 - rate) * ratio_less_one - rate * (1 - discount),
-        rate * (discount * ratio_less_one - (1 - discount)),
-    )
-    # Far below 1 the sum itself is exact where its distance from 1 is not.
-    is_far = is_fresher & (less_one < -0.5)
+    log_decay = xp.log1p(-rate)
+    log_ratio = xp.where(is_fresher, -log_decay * gap, log_decay * gap)
+    stays, comes = 1 - rate, rate * discount
+    large, small = xp.where(is_fresher, comes, stays), xp.where(is_fresher, stays, comes)
+
+    # large + small * ratio, as a distance from 1 where it is near 1, and as it stands where it is not.
+    less_one = small * xp.expm1(log_ratio) - rate * (1 - discount)
+    is_far = less_one < -0.5
     log_sum = xp.where(
         is_far,
-        guarded_log(xp.where(is_far, rate * discount + (1 - rate) * ratio, 1.0), xp),
+        xp.log(xp.where(is_far, large + small * xp.exp(log_ratio), 1.0)),
         xp.log1p(xp.where(is_far, 0.0, less_one)),
     )
     propagated = xp.where(is_fresher, successor_count, count) + log_sum / log_decay

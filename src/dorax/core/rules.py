@@ -43,7 +43,8 @@ class LLL(eqx.Module):
         del steps
         xp = namespace(values)
         log_f = self.policy(values)
-        return _best(log_f, counts, log_f - guarded_log(counts, xp), log_f > -xp.inf, uniform, xp)
+        score = log_f - guarded_log(xp.where(counts > 0, counts, 1.0), xp)
+        return _best(log_f, counts, score, log_f > -xp.inf, uniform, xp)
 
 
 class Deficit(eqx.Module):
@@ -55,9 +56,11 @@ class Deficit(eqx.Module):
         del steps
         xp = namespace(values)
         log_f = self.policy(values)
-        total = xp.sum(xp.where(log_f > -xp.inf, counts, 0.0), axis=-1, keepdims=True)
-        lag = xp.exp(log_f) - counts / xp.maximum(total, xp.finfo(values.dtype).tiny)
-        return _argmax(xp.where(log_f > -xp.inf, lag, -xp.inf), uniform, xp)
+        is_allowed = log_f > -xp.inf
+        counts = xp.where(is_allowed, counts, 0.0)
+        total = xp.sum(counts, axis=-1, keepdims=True)
+        lag = xp.exp(log_f) - counts / xp.where(total > 0, total, 1.0)
+        return _argmax(xp.where(is_allowed, lag, -xp.inf), uniform, xp)
 
 
 class UCB(eqx.Module):
@@ -86,5 +89,9 @@ def _best(first_choice: Array, counts: Array, score: Array, is_allowed: Array, u
 
 
 def _argmax(score: Array, uniform: Array, xp: Any) -> Array:
-    is_best = score == xp.max(score, axis=-1, keepdims=True)
+    """The best score. Scores that differ by rounding alone are tied: compilers do not round
+    every element of an array in the same way."""
+    best = xp.max(score, axis=-1, keepdims=True)
+    rounding = 8 * xp.finfo(score.dtype).eps * xp.maximum(xp.abs(best), xp.ones_like(best))
+    is_best = score >= best - rounding
     return draw(xp.astype(is_best, score.dtype), uniform, xp)

@@ -16,7 +16,7 @@ RATES = (0.5, 0.1)
 
 
 def cells(size: Size) -> Sequence[Cell]:
-    return _rivals.comparison(mdps.bridge(15), episodes=12_000, max_steps=100_000, rates=RATES, size=size)
+    return _rivals.comparison(mdps.bridge(15), episodes=12_000, max_steps=40_000, rates=RATES, size=size)
 
 
 def draw(results: Results, figure: Figure) -> None:

@@ -15,7 +15,7 @@ RATES = (0.5, 0.1)
 
 
 def cells(size: Size) -> Sequence[Cell]:
-    return _rivals.comparison(mdps.cliff(), episodes=3000, max_steps=50_000, rates=RATES, size=size)
+    return _rivals.comparison(mdps.cliff(), episodes=2000, max_steps=30_000, rates=RATES, size=size)
 
 
 def draw(results: Results, figure: Figure) -> None:

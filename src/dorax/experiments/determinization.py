@@ -65,7 +65,7 @@ RULES = {"LLL": LLL(log_probabilities), "Deficit": Deficit(log_probabilities), "
 
 
 def cells(size: Size) -> Sequence[Cell]:
-    return [Cell(name, Choices(rule, size.of(20_000, least=1000))) for name, rule in RULES.items()]
+    return [Cell(name, Choices(rule, size.of(10_000, least=1000))) for name, rule in RULES.items()]
 
 
 def furthest(data: xr.Dataset) -> np.ndarray:

@@ -81,7 +81,7 @@ def agent(counter: object) -> TabularAgent:
 
 def cells(size: Size) -> Sequence[Cell]:
     def training(counter: object) -> Training:
-        return Training(agent(counter), mdps.bridge(15), size.of(12_000), max_steps=size.of(100_000), lanes=128)
+        return Training(agent(counter), mdps.bridge(15), size.of(12_000), max_steps=size.of(40_000), lanes=128)
 
     grid = {"temperature": TEMPERATURES}
     return [

@@ -21,6 +21,9 @@ def from_gymnasium(env: Any) -> MDP:
         import gymnasium
 
         env = gymnasium.make(env)
+    own = getattr(env.unwrapped, "mdp", None)
+    if isinstance(own, MDP):  # one of ours: nothing is lost by asking it
+        return own
     name = env.spec.id if env.spec else type(env.unwrapped).__name__
     table = getattr(env.unwrapped, "P", None)
     start = getattr(env.unwrapped, "initial_state_distrib", None)

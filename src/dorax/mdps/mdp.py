@@ -44,6 +44,10 @@ class MDP:
     layout: Layout | None = None
 
     def __post_init__(self) -> None:
+        kinds = {"successor": np.int32, "terminal": bool, "available": bool}
+        for name in ("successor", "probability", "reward", "terminal", "start", "available"):
+            array = np.asarray(getattr(self, name), kinds.get(name, np.float64))
+            object.__setattr__(self, name, array)
         _check(self)
 
     @property
@@ -90,10 +94,10 @@ def deterministic(
     start_probability[start] = 1.0
     return MDP(
         name=name,
-        successor=successor[..., None].astype(np.int32),
+        successor=successor[..., None],
         probability=np.ones((*successor.shape, 1)),
-        reward=reward[..., None].astype(np.float64),
-        terminal=terminal[..., None].astype(bool),
+        reward=reward[..., None],
+        terminal=terminal[..., None],
         start=start_probability,
         max_steps=max_steps,
         available=np.ones(successor.shape, bool) if available is None else available,
@@ -116,14 +120,16 @@ def _check(mdp: MDP) -> None:
     if not mdp.available.any(axis=1).all():
         state = int(np.argmin(mdp.available.any(axis=1)))
         raise InvalidInput(f"{mdp.name}: state {state} has no action; allowed: at least one")
-    if mdp.successor.min() < 0 or mdp.successor.max() >= shape[0]:
-        raise InvalidInput(f"{mdp.name}: a successor lies outside the states; allowed: 0 to {shape[0] - 1}")
+    is_state = (mdp.successor >= 0) & (mdp.successor < shape[0])
+    _check_all(mdp, is_state, mdp.successor, "a successor", f"0 to {shape[0] - 1}")
     _check_all(mdp, np.isfinite(mdp.reward), mdp.reward, "the reward", "a finite number")
     _check_all(mdp, mdp.probability >= 0, mdp.probability, "a probability", "0 or more")
     total = mdp.probability.sum(axis=2)
     _check_all(mdp, ~mdp.available | np.isclose(total, 1, atol=1e-6), total, "the sum of probabilities", "1")
-    if not np.isclose(mdp.start.sum(), 1, atol=1e-6) or mdp.start.min() < 0:
-        raise InvalidInput(f"{mdp.name}: start probabilities sum to {mdp.start.sum()}; allowed: 0 or more, sum 1")
+    if mdp.start.min() < 0:
+        raise InvalidInput(f"{mdp.name}: a start probability is {mdp.start.min()}; allowed: 0 or more")
+    if not np.isclose(mdp.start.sum(), 1, atol=1e-6):
+        raise InvalidInput(f"{mdp.name}: the start probabilities sum to {mdp.start.sum()}; allowed: 1")
     if mdp.max_steps < 1:
         raise InvalidInput(f"{mdp.name}: max_steps is {mdp.max_steps}; allowed: 1 or more")
 

@@ -87,8 +87,8 @@ def number(value: float | None) -> str:
 
 
 def interval(row: Row) -> str:
-    """`value [low, high]`, with ∞ where the data set no bound."""
-    if row["low"] is None and row["high"] is None:
+    """`value [low, high]`, with ∞ where the data set no bound; one number where they are one."""
+    if row["low"] == row["high"]:
         return number(row["value"])
     low = "−∞" if row["low"] is None else number(row["low"])
     high = "∞" if row["high"] is None else number(row["high"])

@@ -124,12 +124,14 @@ def _run(
     # Settings vary fastest, so that a slow one is spread over all devices.
     setting_of_lane = np.arange(count) % settings
     seed_of_lane = np.asarray(seeds, np.uint32)[np.minimum(np.arange(count) // settings, len(seeds) - 1)]
-    agents = jax.tree.map(lambda leaf: leaf[setting_of_lane] if eqx.is_array(leaf) else leaf, agents)
+    numbers, structure = eqx.partition(agents, eqx.is_array)
+    numbers = jax.tree.map(lambda leaf: np.asarray(leaf)[setting_of_lane], numbers)
     keys = jax.vmap(jax.random.key)(jnp.asarray(seed_of_lane))
-    is_running = jnp.arange(count) < lanes_wanted
-    agents, keys, is_running = eqx.filter_shard((agents, keys, is_running), sharding)
+    is_running = np.arange(count) < lanes_wanted
+    numbers, keys, is_running = jax.device_put((numbers, keys, is_running), sharding)
+    agents = eqx.combine(numbers, structure)
 
-    lanes = eqx.filter_shard(new_lanes(agents, world, capacity, is_running), sharding)
+    lanes = jax.device_put(new_lanes(agents, world, capacity, is_running), sharding)
     program = Program(agents, world, limits, keys)
     for ran in _chunks(program, lanes, sharding.mesh):
         lanes = ran
@@ -143,7 +145,7 @@ def _run(
 def _chunks(program: Program, lanes: Lane, mesh: Any) -> Iterator[Lane]:
     """The lanes after each chunk of about half a second, until none is running."""
     block, blocks, is_compiled = 0, 16, False
-    while bool(jnp.any(lanes.is_running)):
+    while np.any(lanes.is_running):
         began = time.perf_counter()
         lanes = run_blocks(program, lanes, jnp.asarray(block, jnp.int32), jnp.asarray(blocks, jnp.int32), mesh=mesh)
         jax.block_until_ready(lanes)
@@ -156,9 +158,9 @@ def _chunks(program: Program, lanes: Lane, mesh: Any) -> Iterator[Lane]:
 
 
 def _share_done(lanes: Lane, limits: Limits) -> float:
-    by_episode = lanes.episode / limits.episodes
-    by_step = lanes.steps / limits.steps
-    return float(jnp.mean(jnp.where(lanes.is_running, jnp.maximum(by_episode, by_step), 1.0)))
+    by_episode = np.asarray(lanes.episode) / int(limits.episodes)
+    by_step = np.asarray(lanes.steps) / int(limits.steps)
+    return float(np.mean(np.where(lanes.is_running, np.maximum(by_episode, by_step), 1.0)))
 
 
 def _dataset(lanes: Lane, settings: list[Setting], seeds: list[int], mdp: MDP, tables: bool) -> xr.Dataset:
