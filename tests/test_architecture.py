@@ -10,10 +10,11 @@ import dorax
 SOURCE = Path(dorax.__file__).parent
 ALLOWED = {
     "core": set(),
+    "files": {"core"},
     "mdps": {"core"},
     "envs": {"core", "mdps"},
-    "tabular": {"core", "mdps", "envs"},
-    "study": set(),
+    "tabular": {"core", "files", "mdps", "envs"},
+    "study": {"files"},
     "experiments": {"core", "mdps", "envs", "tabular", "study"},
     "bench": {"core", "mdps", "envs", "tabular"},
     "cli": {"core", "tabular", "study", "experiments", "bench"},

@@ -135,12 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         args=arguments,
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff),
     )
-    from dorax.study.store import StoreError
-
     use_all_cores()
     try:
         command()
-    except (InvalidInput, StoreError) as error:
+    except InvalidInput as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
         _fail("interrupted; the same command goes on from here", 130)

@@ -131,6 +131,15 @@ def test_ucb_adds_scale_times_the_root_of_log_time_over_count():
     assert UCB(indifferent * 1.001)(values, counts, time, 0.5) == 1
 
 
+@pytest.mark.parametrize("unit", [2.0**-60, 2.0**-20, 2.0**20])
+def test_ucb_does_not_depend_on_the_unit_that_rewards_are_counted_in(unit):
+    random = np.random.default_rng(5)
+    values = random.normal(size=(200, 4)).astype(np.float32)
+    counts = random.integers(0, 9, (200, 4)).astype(np.float32)
+    chosen = UCB(0.5 * unit)(values * np.float32(unit), counts, 100, random.random(200))
+    assert chosen.tolist() == UCB(0.5)(values, counts, 100, random.random(200)).tolist()
+
+
 @pytest.mark.parametrize("steps", [0, 1])
 def test_ucb_is_greedy_while_the_logarithm_of_time_is_zero(steps):
     assert UCB(1e6)(np.array([1.0, 0.9]), np.array([10.0, 2.0]), steps, 0.5) == 0

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dorax.study.store import Store, StoreError, replacing
+from dorax.files import CannotWrite, replacing
+from dorax.study.store import Store
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_full_disk_is_one_clear_line_and_leaves_nothing_behind(store, data, mo
 
     monkeypatch.setattr(xr.Dataset, "to_netcdf", full)
     path = store.path("experiment", "cell", "e" * 64)
-    with pytest.raises(StoreError, match="No space left on device") as caught:
+    with pytest.raises(CannotWrite, match="No space left on device") as caught:
         store.save(path, data)
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)
@@ -90,12 +91,12 @@ def test_a_writer_that_is_stopped_leaves_the_old_file(tmp_path):
 def test_an_unwritable_folder_is_one_clear_line(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(StoreError, match="needed: a writable folder"):
+    with pytest.raises(CannotWrite, match="allowed: a writable place"):
         Store(blocked / "out")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_read_only_folder_is_one_clear_line(tmp_path):
     tmp_path.chmod(0o500)
-    with pytest.raises(StoreError, match="Permission denied"):
+    with pytest.raises(CannotWrite, match="Permission denied"):
         Store(tmp_path)

@@ -15,11 +15,11 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dorax.files import replacing
 from dorax.study.experiment import AXES, Axis, Experiment
 from dorax.study.measures import held
 from dorax.study.results import Results
 from dorax.study.statistics import Floats, bootstrap
-from dorax.study.store import replacing
 
 # Okabe and Ito's palette: distinct for colour-blind readers too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dorax.files import replacing
 from dorax.study.experiment import Experiment
 from dorax.study.report import interval, verdicts_by_experiment
-from dorax.study.store import replacing
 
 BEGIN, END = "<!-- claims: written by `dorax report --readme` -->", "<!-- end of claims -->"
 HEADLINE = "bridge_agents"

@@ -18,12 +18,13 @@ from typing import Any
 
 import jinja2
 
+from dorax.files import replacing
 from dorax.study import figures
 from dorax.study.claims import judge
 from dorax.study.experiment import AXES, Experiment, Table
 from dorax.study.fitting import Choice
 from dorax.study.results import NotRun, Results, load
-from dorax.study.store import Store, replacing
+from dorax.study.store import Store
 
 Row = dict[str, Any]
 

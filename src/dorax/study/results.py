@@ -10,11 +10,12 @@ from typing import Any
 
 import xarray as xr
 
+from dorax.files import replacing
 from dorax.study import measures
 from dorax.study.experiment import AXES, FIRST_TUNING_SEED, Axis, Cell, Experiment, Progress, Setting, Size
 from dorax.study.fitting import Choice, choose, settings_of
 from dorax.study.identity import describe, key_of
-from dorax.study.store import Store, replacing
+from dorax.study.store import Store
 
 Watch = Callable[[str], Progress]  # told what begins, it gives a place to report progress
 

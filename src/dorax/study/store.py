@@ -9,22 +9,17 @@ misses and an unchanged one hits. Inside, a digest of the numbers tells a damage
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import re
 import shutil
 import tempfile
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import xarray as xr
 
-
-class StoreError(Exception):
-    """The output folder cannot be used; the message is complete in one line."""
+from dorax.files import in_one_line, replacing
 
 
 class Store:
@@ -33,7 +28,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.damaged: list[Path] = []
-        with _in_one_line(folder):
+        with in_one_line(folder):
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
@@ -65,30 +60,6 @@ class Store:
 
     def clear(self, experiment: str) -> None:
         shutil.rmtree(self.folder / "data" / experiment, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Generator[Path]:
-    """A temporary path beside `path`, which takes its place when all went well, and is gone otherwise."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with _in_one_line(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            yield unfinished
-            with open(unfinished, "rb") as file:
-                os.fsync(file.fileno())
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _in_one_line(path: Path) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
-        raise StoreError(f"cannot write {path}: {reason}; needed: a writable folder with free space") from error
 
 
 def _digest(data: xr.Dataset) -> str:

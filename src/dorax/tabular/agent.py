@@ -48,7 +48,9 @@ class TabularAgent(eqx.Module):
         The next action is already chosen, from values and counts before this update.
         """
         xp = namespace(count, arrival.values)
-        successor_count = self.counter.successor(arrival.counts, arrival.action)
+        # An action that s' lacks is not one that is little known.
+        counts = xp.where(arrival.values > -xp.inf, arrival.counts, xp.inf)
+        successor_count = self.counter.successor(counts, arrival.action)
         successor_count = xp.where(arrival.is_terminal, xp.inf, successor_count)
         count = self.counter.next(count, successor_count, self.learning_rate)
         target = arrival.reward + xp.where(arrival.is_terminal, 0.0, self.discount * xp.max(arrival.values, axis=-1))

@@ -30,7 +30,7 @@ BLOCK = 64  # ticks whose random numbers are drawn together
 
 
 class Limits(NamedTuple):
-    """When a lane is done: episodes, steps in all, or q_error at or below a share of its start."""
+    """When a lane is done: episodes, steps in all, or q_error at or below a share of its start (-1: never)."""
 
     episodes: jax.Array
     steps: jax.Array
@@ -112,16 +112,18 @@ def tick(agent: TabularAgent, world: World, limits: Limits, lane: Lane, uniforms
 
     optimum, weight = world.answer[s, a]
     q_error, lost = lane.q_error, lane.q_error_lost
-    q_error, lost = _compensated_sum(q_error, lost, weight * (new["q"] - optimum) ** 2)
-    q_error, lost = _compensated_sum(q_error, lost, -weight * (old["q"] - optimum) ** 2)
+    gain = jnp.where(learns, weight * (new["q"] - optimum) ** 2, 0.0)
+    loss = jnp.where(learns, weight * (old["q"] - optimum) ** 2, 0.0)
+    q_error, lost = _compensated_sum(q_error, lost, gain)
+    q_error, lost = _compensated_sum(q_error, lost, -loss)
 
     length = lane.length + learns
     total_reward = lane.total_reward + jnp.where(learns, reward, 0.0)
     is_over = learns & (is_terminal | (length >= world.max_steps))
     episode = lane.episode + is_over
     error_now = jnp.maximum(q_error + lost, 0.0)
-    is_solved = error_now <= limits.q_error_share * lane.q_error_at_start
-    is_done = (episode >= limits.episodes) | (steps >= limits.steps) | (is_over & is_solved)
+    is_enough = (limits.q_error_share >= 0) & (error_now <= limits.q_error_share * lane.q_error_at_start)
+    is_done = (episode >= limits.episodes) | (steps >= limits.steps) | (is_over & is_enough)
     return Lane(
         state=here,
         action=action,

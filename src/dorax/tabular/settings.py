@@ -28,7 +28,10 @@ def with_setting(agent: Any, setting: Setting) -> Any:
     (`counter.discount`).
     """
     for name, value in setting.items():
-        agent = _replaced(agent, _path(agent, name), float(value))
+        path = _path(agent, name)
+        if isinstance(value, str) or not np.isscalar(value):
+            raise InvalidInput(f"the setting {name!r} is {value!r}; allowed: a number")
+        agent = _replaced(agent, path, float(value))
     return agent
 
 
@@ -69,7 +72,7 @@ def _number_paths(module: Any) -> Any:
         if isinstance(value, eqx.Module):
             for rest in _number_paths(value):
                 yield (field.name, *rest)
-        elif not field.metadata.get("static", False) and (value is None or not callable(value)):
+        elif "Array" in str(field.type) and not callable(value):
             yield (field.name,)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dorax.core.checks import InvalidInput
+from dorax.core.checks import InvalidInput, check_probability
 from dorax.mdps import MDP
 from dorax.tabular.agent import TabularAgent
 from dorax.tabular.engine import Lane, Limits, Program, lane_sharding, new_lanes, run_blocks
@@ -89,10 +89,13 @@ def train(
     bit for bit, whatever runs beside it.
     """
     seed_list = _seed_list(seeds)
-    if episodes < 1:
-        raise InvalidInput(f"episodes is {episodes}; allowed: 1 or more")
-    if max_steps is not None and not 1 <= max_steps < 2**31:
-        raise InvalidInput(f"max_steps is {max_steps}; allowed: 1 to {2**31 - 1}")
+    _check_whole("episodes", episodes)
+    if max_steps is not None:
+        _check_whole("max_steps", max_steps)
+    if until is not None:
+        check_probability("until", until)
+    if settings is not None and not settings:
+        raise InvalidInput("settings is []; allowed: at least one setting, or None")
     setting_list: list[Setting] = [{}] if settings is None else list(settings)
     agents = stacked(agent, setting_list)
     world = make_world(mdp, _shared_discount(agents), states)
@@ -202,8 +205,16 @@ def _shared_discount(agents: TabularAgent) -> float:
     return float(np.asarray(agents.discount).flat[0])
 
 
+def _check_whole(name: str, value: int) -> None:
+    if not isinstance(value, int | np.integer) or not 1 <= value < 2**31:
+        raise InvalidInput(f"{name} is {value}; allowed: a whole number from 1 to {2**31 - 1}")
+
+
 def _seed_list(seeds: int | Sequence[int]) -> list[int]:
-    chosen = list(range(seeds)) if isinstance(seeds, int | np.integer) else [int(seed) for seed in seeds]
+    if isinstance(seeds, int | np.integer):
+        chosen = list(range(seeds))
+    else:
+        chosen = [int(seed) for seed in seeds] if isinstance(seeds, Iterable) else []
     if not chosen or min(chosen) < 0 or max(chosen) >= 2**32:
         raise InvalidInput(f"seeds is {seeds!r}; allowed: a number of seeds, or a list of numbers from 0 to 2**32 - 1")
     return chosen
