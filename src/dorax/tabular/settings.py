@@ -29,7 +29,7 @@ def with_setting(agent: Any, setting: Setting) -> Any:
     """
     for name, value in setting.items():
         path = _path(agent, name)
-        if isinstance(value, str) or not np.isscalar(value):
+        if not isinstance(value, int | float | np.number):
             raise InvalidInput(f"the setting {name!r} is {value!r}; allowed: a number")
         agent = _replaced(agent, path, float(value))
     return agent
