@@ -13,8 +13,8 @@ from typing import Any
 
 import equinox as eqx
 
-from dorax.core.arrays import Array, as_float, draw, guarded_log, namespace
-from dorax.core.checks import check_at_least
+from dorax.core.arrays import Array, as_float, draw, namespace
+from dorax.core.checks import InvalidInput, check_at_least
 
 Policy = Callable[[Any], Any]
 
@@ -23,6 +23,9 @@ class Sample(eqx.Module):
     """A random action, a ~ f."""
 
     policy: Policy
+
+    def __check_init__(self) -> None:
+        _check_policy(self.policy)
 
     def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array) -> Array:
         del counts, steps
@@ -39,12 +42,16 @@ class LLL(eqx.Module):
 
     policy: Policy
 
+    def __check_init__(self) -> None:
+        _check_policy(self.policy)
+
     def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array) -> Array:
         del steps
         xp = namespace(values)
         log_f = self.policy(values)
-        score = log_f - guarded_log(xp.where(counts > 0, counts, 1.0), xp)
-        return _best(log_f, counts, score, log_f > -xp.inf, uniform, xp)
+        is_allowed = log_f > -xp.inf
+        score = log_f - xp.log(_one_if_untried(counts, xp))
+        return _argmax(score, _untried_first(is_allowed, counts, xp), uniform, xp)
 
 
 class Deficit(eqx.Module):
@@ -52,15 +59,16 @@ class Deficit(eqx.Module):
 
     policy: Policy
 
+    def __check_init__(self) -> None:
+        _check_policy(self.policy)
+
     def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array) -> Array:
         del steps
         xp = namespace(values)
         log_f = self.policy(values)
-        is_allowed = log_f > -xp.inf
-        counts = xp.where(is_allowed, counts, 0.0)
         total = xp.sum(counts, axis=-1, keepdims=True)
         lag = xp.exp(log_f) - counts / xp.where(total > 0, total, 1.0)
-        return _argmax(xp.where(is_allowed, lag, -xp.inf), uniform, xp)
+        return _argmax(lag, log_f > -xp.inf, uniform, xp)
 
 
 class UCB(eqx.Module):
@@ -75,23 +83,35 @@ class UCB(eqx.Module):
         xp = namespace(values)
         log_time = xp.log(xp.maximum(as_float(steps, xp, like=values), xp.ones_like(values[..., 0])))[..., None]
         scale = as_float(self.scale, xp, like=values)[..., None]
-        width = scale * xp.sqrt(log_time / xp.where(counts > 0, counts, 1.0))
-        return _best(values, counts, values + width, values > -xp.inf, uniform, xp)
+        width = scale * xp.sqrt(log_time / _one_if_untried(counts, xp))
+        is_allowed = values > -xp.inf
+        size = xp.max(xp.where(is_allowed, xp.abs(values) + width, 0.0), axis=-1, keepdims=True)
+        return _argmax(values + width, _untried_first(is_allowed, counts, xp), uniform, xp, size)
 
 
-def _best(first_choice: Array, counts: Array, score: Array, is_allowed: Array, uniform: Array, xp: Any) -> Array:
-    """The best `score`; but while allowed actions have count 0, the best `first_choice` among those."""
+def _one_if_untried(counts: Array, xp: Any) -> Array:
+    """Counts to divide by: untried actions, which are compared among themselves alone, get the same one."""
+    return xp.where(counts > 0, counts, 1.0)
+
+
+def _untried_first(is_allowed: Array, counts: Array, xp: Any) -> Array:
+    """The allowed actions; while some of them are untried, those alone."""
     is_untried = is_allowed & (counts <= 0)
-    any_untried = xp.any(is_untried, axis=-1, keepdims=True)
-    merit = xp.where(any_untried, first_choice, score)
-    is_candidate = xp.where(any_untried, is_untried, is_allowed)
-    return _argmax(xp.where(is_candidate, merit, -xp.inf), uniform, xp)
+    return xp.where(xp.any(is_untried, axis=-1, keepdims=True), is_untried, is_allowed)
 
 
-def _argmax(score: Array, uniform: Array, xp: Any) -> Array:
-    """The best score. Scores that differ by rounding alone are tied: compilers do not round
-    every element of an array in the same way."""
+def _argmax(score: Array, is_candidate: Array, uniform: Array, xp: Any, size: Array | float = 1.0) -> Array:
+    """The candidate of best score, ties broken by `uniform`.
+
+    Scores that differ by rounding alone are tied: compilers do not round every element
+    of an array in the same way. `size` is that of the numbers that a score is made from.
+    """
+    score = xp.where(is_candidate, score, -xp.inf)
     best = xp.max(score, axis=-1, keepdims=True)
-    rounding = 8 * xp.finfo(score.dtype).eps * xp.maximum(xp.abs(best), xp.ones_like(best))
-    is_best = score >= best - rounding
-    return draw(xp.astype(is_best, score.dtype), uniform, xp)
+    rounding = 8 * xp.finfo(score.dtype).eps * xp.maximum(xp.abs(best), size * xp.ones_like(best))
+    return draw(xp.astype(score >= best - rounding, score.dtype), uniform, xp)
+
+
+def _check_policy(policy: Any) -> None:
+    if not callable(policy):
+        raise InvalidInput(f"policy is {policy!r}; allowed: EpsilonGreedy, Softmax or a function of the values")

@@ -44,11 +44,15 @@ class MDP:
     layout: Layout | None = None
 
     def __post_init__(self) -> None:
-        kinds = {"successor": np.int32, "terminal": bool, "available": bool}
-        for name in ("successor", "probability", "reward", "terminal", "start", "available"):
-            array = np.asarray(getattr(self, name), kinds.get(name, np.float64))
-            object.__setattr__(self, name, array)
+        for name in ("successor", "probability", "reward", "start"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
+        for name in ("terminal", "available"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), bool))
         _check(self)
+        total = self.probability.sum(axis=2, keepdims=True)
+        object.__setattr__(self, "successor", self.successor.astype(np.int32))
+        object.__setattr__(self, "probability", self.probability / np.where(total > 0, total, 1.0))
+        object.__setattr__(self, "start", self.start / self.start.sum())
 
     @property
     def states(self) -> int:
@@ -120,8 +124,8 @@ def _check(mdp: MDP) -> None:
     if not mdp.available.any(axis=1).all():
         state = int(np.argmin(mdp.available.any(axis=1)))
         raise InvalidInput(f"{mdp.name}: state {state} has no action; allowed: at least one")
-    is_state = (mdp.successor >= 0) & (mdp.successor < shape[0])
-    _check_all(mdp, is_state, mdp.successor, "a successor", f"0 to {shape[0] - 1}")
+    is_state = (mdp.successor >= 0) & (mdp.successor < shape[0]) & (mdp.successor % 1 == 0)
+    _check_all(mdp, is_state, mdp.successor, "a successor", f"a whole number from 0 to {shape[0] - 1}")
     _check_all(mdp, np.isfinite(mdp.reward), mdp.reward, "the reward", "a finite number")
     _check_all(mdp, mdp.probability >= 0, mdp.probability, "a probability", "0 or more")
     total = mdp.probability.sum(axis=2)
@@ -130,8 +134,8 @@ def _check(mdp: MDP) -> None:
         raise InvalidInput(f"{mdp.name}: a start probability is {mdp.start.min()}; allowed: 0 or more")
     if not np.isclose(mdp.start.sum(), 1, atol=1e-6):
         raise InvalidInput(f"{mdp.name}: the start probabilities sum to {mdp.start.sum()}; allowed: 1")
-    if mdp.max_steps < 1:
-        raise InvalidInput(f"{mdp.name}: max_steps is {mdp.max_steps}; allowed: 1 or more")
+    if not isinstance(mdp.max_steps, int | np.integer) or mdp.max_steps < 1:
+        raise InvalidInput(f"{mdp.name}: max_steps is {mdp.max_steps}; allowed: a whole number, 1 or more")
 
 
 def _check_all(mdp: MDP, is_good: np.ndarray, values: np.ndarray, what: str, allowed: str) -> None:

@@ -17,13 +17,15 @@ def optimal_q(mdp: MDP, discount: float) -> np.ndarray:
     expected_reward = (mdp.probability * mdp.reward).sum(axis=2)
     continues = mdp.probability * ~mdp.terminal
     values = np.zeros(mdp.states)
+    # What remains to change is at most the last change / (1 - discount); below rounding nothing changes.
+    precision = max(_PRECISION * (1 - discount), 4 * np.finfo(np.float64).eps)
     while True:
         q = expected_reward + discount * (continues * values[mdp.successor]).sum(axis=2)
         q = np.where(mdp.available, q, -np.inf)
         updated = q.max(axis=1)
         change = np.abs(updated - values).max()
         values = updated
-        if change <= _PRECISION * (1 + np.abs(values).max()):
+        if change <= precision * (1 + np.abs(values).max()):
             return q
 
 

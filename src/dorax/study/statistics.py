@@ -56,9 +56,11 @@ def interquartile_mean(values: Floats) -> Floats:
     return np.asarray(stats.trim_mean(values, 0.25, axis=-1))
 
 
-def bootstrap(values: Floats, statistic: Callable[[Floats], Floats] = median) -> tuple[Floats, Floats, Floats]:
+def bootstrap(
+    values: Floats, statistic: Callable[[Floats], Floats] = median, resamples: int = _RESAMPLES
+) -> tuple[Floats, Floats, Floats]:
     """The statistic over the last axis, and the ends of its percentile bootstrap interval."""
-    resampled = statistic(values[..., _draws(values.shape[-1], seed=0)])
+    resampled = statistic(values[..., _draws(values.shape[-1], seed=0, resamples=resamples)])
     low, high = _ends(resampled)
     return statistic(values), low, high
 
@@ -112,5 +114,5 @@ def _ends(draws: Floats) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _draws(size: int, seed: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.random.default_rng(seed).integers(0, size, (_RESAMPLES, size))
+def _draws(size: int, seed: int, resamples: int = _RESAMPLES) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.random.default_rng(seed).integers(0, size, (resamples, size))

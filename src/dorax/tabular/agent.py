@@ -40,7 +40,11 @@ class TabularAgent(eqx.Module):
         check_rate("learning_rate", self.learning_rate)
         check_discount("discount", self.discount)
         if not callable(self.rule):
-            raise InvalidInput(f"rule is {self.rule!r}; allowed: dorax.Sample, LLL, Deficit, UCB or a function")
+            raise InvalidInput(f"rule is {self.rule!r}; allowed: Sample, LLL, Deficit, UCB or a function like them")
+        if not hasattr(self.counter, "next"):
+            raise InvalidInput(f"counter is {self.counter!r}; allowed: Visits, EValues or a counter like them")
+        if not hasattr(self.learner, "learned"):
+            raise InvalidInput(f"learner is {self.learner!r}; allowed: QLearning, DelayedQLearning or one like them")
 
     def learned(self, entry: Entry, shared: Entry, count: Array, arrival: Arrival, steps: Array):
         """The entry, the shared numbers and the count of the pair that led to `arrival`.

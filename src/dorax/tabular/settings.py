@@ -38,6 +38,11 @@ def with_setting(agent: Any, setting: Setting) -> Any:
 def stacked(agent: Any, settings: Sequence[Setting]) -> Any:
     """One agent whose numbers are arrays with a leading axis over the settings."""
     variants = [_numbers(with_setting(agent, setting)) for setting in settings]
+    for leaf in jax.tree.leaves(variants[0]):
+        if eqx.is_array(leaf) and leaf.ndim > 0:
+            raise InvalidInput(
+                f"the agent holds an array of shape {leaf.shape}; allowed: single numbers, and settings="
+            )
     structure = eqx.filter(variants[0], eqx.is_array, inverse=True)
     numbers = [eqx.filter(variant, eqx.is_array) for variant in variants]
     leaves = jax.tree.map(lambda *values: jnp.stack(values), *numbers)

@@ -184,7 +184,7 @@ def _dataset(lanes: Lane, settings: list[Setting], seeds: list[int], mdp: MDP, t
         },
         coords={
             "seed": seeds,
-            "setting": [", ".join(f"{name}={value:g}" for name, value in point.items()) for point in settings],
+            "setting": [", ".join(f"{name}={value:.12g}" for name, value in point.items()) for point in settings],
             "episode": episode,
         },
         attrs={"mdp": mdp.name},
