@@ -80,7 +80,9 @@ def comparison(mdp: MDP, episodes: int, max_steps: int, rates: Sequence[float], 
     return [
         Cell(
             at(rival.name, rate),
-            Training(rival.agent, mdp, episodes=size.of(episodes), max_steps=size.of(max_steps), lanes=LANES),
+            Training(
+                rival.agent, mdp, episodes=size.of(episodes), max_steps=size.of(max_steps, least=2000), lanes=LANES
+            ),
             rival.grid,
             LIMITS,
         )

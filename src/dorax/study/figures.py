@@ -61,7 +61,7 @@ def learning_curve(data: xr.Dataset, axis: Axis, variable: str = "q_error") -> t
         x = np.unique(np.geomspace(1, episodes, _POINTS).astype(int))
         return x.astype(float), values[:, x - 1].T
     steps = data.steps.transpose("seed", "episode").values
-    first, last = np.nanmax(steps[:, 0]), np.nanmin(data.total_steps.values)
+    first, last = np.nan_to_num(steps[:, 0], nan=1.0).max(), data.total_steps.values.min()
     x = np.geomspace(first, max(last, first + 1), _POINTS)
     index = np.stack([np.searchsorted(row[np.isfinite(row)], x, side="right") - 1 for row in steps])
     return x, np.take_along_axis(values, np.maximum(index, 0), axis=1).T
