@@ -42,10 +42,10 @@ def measure() -> list[Yardstick]:
     rates = _by_turns(
         {
             "numpy": _numpy_rate,
-            "50": lambda: _engine_rate(e_values, 50, episodes=4000),
-            "1000": lambda: _engine_rate(e_values, 1000, episodes=600),
-            "visits": lambda: _engine_rate(visits, 50, episodes=4000),
-            "15000": lambda: _engine_rate(e_values, 50, episodes=4000, mdp=long_bridge),
+            "50": lambda: _engine_rate(e_values, 50, steps=40_000),
+            "1000": lambda: _engine_rate(e_values, 1000, steps=6_000),
+            "visits": lambda: _engine_rate(visits, 50, steps=40_000),
+            "15000": lambda: _engine_rate(e_values, 50, steps=40_000, mdp=long_bridge),
         }
     )
     return [
@@ -82,11 +82,14 @@ def _agent(counter: EValues | Visits) -> TabularAgent:
     return TabularAgent(rule=LLL(Softmax(1.0)), counter=counter, learning_rate=0.5, discount=0.9)
 
 
-def _engine_rate(agent: TabularAgent, lanes: int, episodes: int, mdp: mdps.MDP | None = None) -> float:
-    """Steps of all lanes per second, a whole call of `train` with its records and its dataset."""
+def _engine_rate(agent: TabularAgent, lanes: int, steps: int, mdp: mdps.MDP | None = None) -> float:
+    """Steps of all lanes per second, a whole call of `train` with its records and its dataset.
+
+    Every lane makes the same number of steps, whatever the length of its episodes.
+    """
     mdp = mdps.bridge(15) if mdp is None else mdp
     began = time.perf_counter()
-    data = train(agent, mdp, episodes, lanes)
+    data = train(agent, mdp, episodes=steps // 4, seeds=lanes, max_steps=steps)
     return float(data.total_steps.sum()) / (time.perf_counter() - began)
 
 

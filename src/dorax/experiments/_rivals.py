@@ -15,7 +15,6 @@ from dorax.mdps import MDP
 from dorax.study import figures
 from dorax.study.claims import Claim, faster
 from dorax.study.experiment import AXES, Cell, Size
-from dorax.study.measures import held
 from dorax.study.results import Results
 from dorax.tabular import TabularAgent, Training
 
@@ -120,9 +119,10 @@ def draw_comparison(results: Results, figure: Figure, rates: Sequence[float]) ->
 def draw_return(axes: Axes, results: Results, name: str, **line: Any) -> None:
     """The mean return of training episodes, each point an average over the last quarter of the episodes so far."""
     data = results[name].data("episode")
-    returns = held(data["return"].values.astype(float))
+    returns = data["return"].values.astype(float)
+    finished = int(np.isfinite(returns).sum(axis=1).min())
     total = np.concatenate([np.zeros((len(returns), 1)), returns.cumsum(axis=1)], axis=1)
-    episodes = np.unique(np.geomspace(10, returns.shape[1], 100).astype(int))
+    episodes = np.unique(np.geomspace(min(10, finished), max(finished, 1), 100).astype(int))
     since = episodes - np.maximum(episodes // 4, 1)
     smooth = (total[:, episodes] - total[:, since]) / (episodes - since)
     axes.plot(episodes, smooth.mean(axis=0), linewidth=1.6, **line)

@@ -52,18 +52,18 @@ def repeat_one_path(
 
 @dataclass(frozen=True)
 class Stopwatch:
-    """Time per step of the same agent with E-values and with plain visits, by turns."""
+    """Time per step of the same agent with E-values and with plain visits, by turns, both making equal steps."""
 
     agent: TabularAgent
     plain: TabularAgent
-    episodes: int
+    steps: int
     turns: int
 
     def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None) -> xr.Dataset:
         seconds = np.zeros((2, self.turns))
         for turn in range(-1, self.turns):  # the turn before the first compiles
             for row, agent in enumerate((self.agent, self.plain)):
-                training = Training(agent, mdps.bridge(15), self.episodes)
+                training = Training(agent, mdps.bridge(15), episodes=self.steps, max_steps=self.steps)
                 began = time.perf_counter()
                 steps = float(training([{}], range(50)).total_steps.sum())
                 if turn >= 0:
@@ -91,7 +91,7 @@ def cells(size: Size) -> Sequence[Cell]:
             Cell(name, partial(repeat_one_path, successor_rule=rule, times=size.of(200, least=100)))
             for rule, name in REPEATED.items()
         ),
-        Cell(COST, Stopwatch(agent(EValues(0.9)), agent(Visits()), size.of(1000, least=200), turns=9)),
+        Cell(COST, Stopwatch(agent(EValues(0.9)), agent(Visits()), size.of(20_000, least=1000), turns=9)),
     ]
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from dorax.study.experiment import Axis
 from dorax.study.measures import times_to_threshold
 from dorax.study.results import Results
@@ -81,13 +83,13 @@ def faster(fast: str, slow: str, axis: Axis, text: str | None = None) -> Claim:
     return Claim(text or f"{fast} converges before {slow} (by {axis})", estimate, above=1.0)
 
 
-def fails_to_converge(name: str, axis: Axis = "episode") -> Claim:
-    """Fewer than half of the runs get to the threshold."""
+def fails_to_converge(name: str, within: int) -> Claim:
+    """Fewer than half of the runs get to the threshold within so many episodes."""
 
     def estimate(results: Results) -> Estimate:
-        times = times_to_threshold(results[name].data(axis), axis)
-        reached = int(times.is_reached.sum())
-        words = f"share of runs of {name} that get to the threshold"
+        times = times_to_threshold(results[name].data("episode"), "episode")
+        reached = int(np.sum(times.latest <= within))
+        words = f"share of runs of {name} that get to the threshold within {within} episodes"
         return Estimate(words, share(reached, len(times.time)), len(times.time))
 
     return Claim(f"{name} fails to converge", estimate, below=0.5)

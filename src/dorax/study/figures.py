@@ -53,18 +53,19 @@ def palette(values: int) -> list[Any]:
 def learning_curve(data: xr.Dataset, axis: Axis, variable: str = "q_error") -> tuple[Floats, Floats]:
     """Abscissae, logarithmically spaced, and the variable there: points x seeds.
 
-    By step, a run shows at each moment the last episode that it had finished.
+    A curve ends where the first run does. By step, a run shows at each moment the last
+    episode that it had finished.
     """
-    values = held(data[variable].transpose("seed", "episode").values)
-    episodes = values.shape[1]
+    values = data[variable].transpose("seed", "episode").values
     if axis == "episode":
+        episodes = max(1, int(np.isfinite(values).sum(axis=1).min()))
         x = np.unique(np.geomspace(1, episodes, _POINTS).astype(int))
         return x.astype(float), values[:, x - 1].T
     steps = data.steps.transpose("seed", "episode").values
     first, last = np.nan_to_num(steps[:, 0], nan=1.0).max(), data.total_steps.values.min()
     x = np.geomspace(first, max(last, first + 1), _POINTS)
     index = np.stack([np.searchsorted(row[np.isfinite(row)], x, side="right") - 1 for row in steps])
-    return x, np.take_along_axis(values, np.maximum(index, 0), axis=1).T
+    return x, np.take_along_axis(held(values), np.maximum(index, 0), axis=1).T
 
 
 def draw_curve(axes: Axes, data: xr.Dataset, axis: Axis, variable: str = "q_error", **style: Any) -> None:
