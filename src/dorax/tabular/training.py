@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float, int], None]  # the share that is done, and steps so far
 
-_LANES_PER_DEVICE = 8  # a multiple of this, so that every lane runs in the same vector code
+_LANES_PER_DEVICE = 16  # a multiple of this, so that every lane runs in the same vector code on any CPU
 _CHUNK_SECONDS = 0.5
 
 
