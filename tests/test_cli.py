@@ -85,6 +85,15 @@ def test_the_readme_s_table_stands_between_its_markers(tmp_path):
     assert "| fig:tree |" in text
 
 
+def test_a_disk_without_room_is_one_line_and_leaves_no_half_written_file(tmp_path):
+    command = f"ulimit -f 4; exec {sys.executable} -c 'from dorax.cli import main; main()' run tree --out {tmp_path}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "File too large" in done.stderr
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
 def test_the_installed_command_stays_quiet_where_there_is_no_terminal(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", "from dorax.cli import main; main()", "run", "tree", "--out", str(tmp_path)],

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dorax.study.statistics import Times, bootstrap, interquartile_mean, median, ratio_of_medians, share
+from dorax.study.statistics import Times, bootstrap, median, ratio_of_medians, share
 
 
 def times(reached, censored=()):
@@ -12,10 +12,6 @@ def times(reached, censored=()):
 def test_the_median_is_infinite_exactly_when_half_of_the_runs_never_arrive():
     assert median(np.array([1.0, 2.0, np.inf])) == 2
     assert median(np.array([1.0, np.inf, np.inf])) == np.inf
-
-
-def test_the_interquartile_mean_ignores_the_outer_quarters():
-    assert interquartile_mean(np.array([-1e9, 1.0, 3.0, 1e9])) == 2
 
 
 def test_a_ratio_of_constant_times_has_no_width():

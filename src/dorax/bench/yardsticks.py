@@ -60,7 +60,11 @@ def print_yardsticks(console: Console, as_json: bool) -> None:
     found = measure()
     devices = [str(device) for device in jax.devices()]
     if as_json:
-        print(json.dumps({"devices": devices, "yardsticks": [asdict(each) for each in found]}, indent=1))
+        print(
+            json.dumps(
+                {"devices": devices, "yardsticks": [asdict(each) for each in found]}, indent=1, ensure_ascii=False
+            )
+        )
         return
     table = Table(box=None, pad_edge=False, title=f"Bridge(15), LLL softmax, with records, on {', '.join(devices)}")
     for heading in ("yardstick", "ratio", "range", "aim", "met", "steps/s", "reference"):

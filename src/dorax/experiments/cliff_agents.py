@@ -26,8 +26,9 @@ EXPERIMENT = Experiment(
     figure="section 3.3 (not shown)",
     title="The same agents on the cliff",
     paper="On cliff walking the results are similar to those on the bridge.",
-    notes="Every step costs 1 here: values that start at 0 are optimistic, and greedy learners explore by "
-    "themselves. By step the curves of all agents lie on one another.",
+    notes="γ = γ_E = 0.9, at most 500 steps an episode; 2000 episodes or 30 000 steps, whichever comes first. Every "
+    "step costs 1 here: values that start at 0 are optimistic, and greedy learners explore by themselves. By step "
+    "the curves of all agents lie on one another.",
     cells=cells,
     claims=[claim for rate in RATES for claim in _rivals.counterpart_claims(rate)],
     draw=draw,

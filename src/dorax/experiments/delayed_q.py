@@ -99,9 +99,10 @@ EXPERIMENT = Experiment(
     paper="On a bridge whose rewards lie between 0 and 1, LLL on E-values does about as well as Delayed Q-learning, "
     "which knows the range of the rewards and whose m had to be chosen far below what its theory asks for. With m = 1 "
     "it is nearly optimistic Q-learning.",
-    notes="m = 10, ε₁ = 0.01; rewards 1, 0.1 and 0. Each agent's error is divided by its own at the start, its "
-    "maximum. 'Competitive' means at most twice the time. Optimistic Q-learning starts at 1/(1 − γ) and acts "
-    "greedily; its learning rate is fitted, since with m = 1 Delayed Q-learning takes each target whole.",
+    notes="Bridge of 15 cells, γ = γ_E = 0.9, m = 10, ε₁ = 0.01; rewards 1, 0.1 and 0. Each agent's error is "
+    "divided by its own at the start, its maximum. 'Competitive' means at most twice the time. Optimistic "
+    "Q-learning starts at 1/(1 − γ) and acts greedily; its learning rate is fitted, since with m = 1 Delayed "
+    "Q-learning takes each target whole.",
     cells=cells,
     claims=claims(),
     draw=draw,

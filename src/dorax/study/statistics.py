@@ -51,11 +51,6 @@ def median(values: Floats) -> Floats:
     return ordered[..., ordered.shape[-1] // 2]
 
 
-def interquartile_mean(values: Floats) -> Floats:
-    """The mean of the middle half of the last axis."""
-    return np.asarray(stats.trim_mean(values, 0.25, axis=-1))
-
-
 def bootstrap(
     values: Floats, statistic: Callable[[Floats], Floats] = median, resamples: int = _RESAMPLES
 ) -> tuple[Floats, Floats, Floats]:
@@ -86,13 +81,6 @@ def share(successes: int, trials: int) -> Interval:
 def mean(values: Floats) -> Interval:
     value, low, high = bootstrap(values, lambda x: np.mean(x, axis=-1))
     return Interval(float(value), float(low), float(high))
-
-
-def difference_of_means(first: Floats, second: Floats) -> Interval:
-    """mean(first) - mean(second), runs resampled apart."""
-    draws = first[_draws(len(first), seed=1)].mean(axis=-1) - second[_draws(len(second), seed=2)].mean(axis=-1)
-    low, high = _ends(draws)
-    return Interval(float(first.mean() - second.mean()), float(low), float(high))
 
 
 def _ratio_draws(slow: Floats, fast: Floats) -> Floats:

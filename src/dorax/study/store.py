@@ -21,6 +21,8 @@ import xarray as xr
 
 from dorax.files import in_one_line, replacing
 
+_LETTERS = {"ε": "epsilon", "α": "alpha", "γ": "gamma"}
+
 
 class Store:
     """The results below one folder."""
@@ -34,6 +36,8 @@ class Store:
                 pass
 
     def path(self, experiment: str, name: str, key: str) -> Path:
+        for letter, word in _LETTERS.items():
+            name = name.replace(letter, word)
         slug = re.sub(r"[^a-z0-9.=]+", "-", name.lower()).strip("-")
         return self.folder / "data" / experiment / f"{slug}-{key[:16]}.nc"
 
@@ -55,8 +59,10 @@ class Store:
         """Write beside the target first, then rename: a reader never sees half a file."""
         data = data.assign_attrs(digest=_digest(data))
         packed: dict[Any, Any] = {name: {"zlib": True, "complevel": 2} for name in data.data_vars}
+        # Made in memory first: HDF5 does not survive a disk that is full.
+        content = data.to_netcdf(engine="h5netcdf", encoding=packed)
         with replacing(path) as unfinished:
-            data.to_netcdf(unfinished, engine="h5netcdf", encoding=packed)
+            unfinished.write_bytes(content)
 
     def clear(self, experiment: str) -> None:
         shutil.rmtree(self.folder / "data" / experiment, ignore_errors=True)
