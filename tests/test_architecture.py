@@ -1,4 +1,4 @@
-"""The directions of DESIGN: core <- mdps, envs <- agent families <- experiments <- cli; study knows no agent."""
+"""Imports point one way: core <- mdps, envs <- agent families <- experiments <- cli; study knows no agent."""
 
 import ast
 from pathlib import Path
@@ -14,7 +14,7 @@ ALLOWED = {
     "mdps": {"core"},
     "envs": {"core", "mdps"},
     "tabular": {"core", "files", "mdps", "envs"},
-    "study": {"files"},
+    "study": {"core", "files"},
     "experiments": {"core", "mdps", "envs", "tabular", "study"},
     "bench": {"core", "mdps", "envs", "tabular"},
     "cli": {"core", "tabular", "study", "experiments", "bench"},

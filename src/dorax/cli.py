@@ -76,9 +76,10 @@ class Report:
         from dorax.study.store import Store
 
         experiments = _experiments()
-        claims = write_report(experiments, Store(self.out))
-        if not claims:
-            raise InvalidInput(f"{self.out} holds no results of this version of the code; needed: dorax run, first")
+        store = Store(self.out)
+        claims = write_report(experiments, store)
+        for path in store.damaged:
+            print(f"{path} is damaged; dorax run will run it again")
         for name, verdicts in verdicts_by_experiment(claims).items():
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("holds", "fails", "unclear"))
             print(f"{name:20} {words}")
@@ -141,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InvalidInput as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
-        _fail("interrupted; the same command goes on from here", 130)
+        _fail("interrupted; the same command goes on from here (without --fresh)", 130)
 
 
 def _run(experiments: dict[str, Experiment], options: Run) -> None:

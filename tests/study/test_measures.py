@@ -17,6 +17,7 @@ def curves(q_error, length, start=100.0):
             "length": (dims, length),
             "steps": (dims, np.cumsum(length, axis=-1)),
             "q_error_at_start": (dims[:2], np.full(q_error.shape[:2], start)),
+            "q_error_of_zero": start,
             "total_steps": (dims[:2], np.nansum(length, axis=-1)),
         },
         coords={"setting": ["a"], "seed": range(q_error.shape[1])},

@@ -29,6 +29,7 @@ def decay(settings, seeds, progress, *, speed=1.0, name="cell"):
             "length": (dims, length),
             "steps": (dims, np.cumsum(length, axis=-1)),
             "q_error_at_start": (dims[:2], np.ones(error.shape[:2])),
+            "q_error_of_zero": 1.0,
             "total_steps": (dims[:2], length.sum(axis=-1)),
         },
         coords={"setting": [str(setting) for setting in settings], "seed": list(seeds)},

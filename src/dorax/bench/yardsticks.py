@@ -6,7 +6,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import jax
 import numpy as np
@@ -15,7 +15,7 @@ from rich.table import Table
 
 from dorax import mdps
 from dorax.bench.numpy_loop import LoopAgent, run_loop
-from dorax.core import LLL, EValues, Softmax, Visits
+from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax, Visits
 from dorax.tabular import TabularAgent, train
 
 _TURNS = 7
@@ -37,22 +37,28 @@ class Yardstick:
 
 def measure() -> list[Yardstick]:
     """Each pair is timed by turns, so that a busy machine slows both; the ratio is the median over turns."""
-    e_values, visits = _agent(EValues(0.9)), _agent(Visits())
-    long_bridge = mdps.bridge(15_000)
+    e_values = TabularAgent(rule=LLL(Softmax(1.0)), counter=EValues(0.9), learning_rate=0.5, discount=0.9)
+    # Drawn actions do not depend on the counts: with either counter a lane lives through the same steps.
+    drawing, plain = (TabularAgent(rule=Sample(Softmax(3.0)), counter=each) for each in (EValues(0.9), Visits()))
+    # A walk at random from anywhere has the same episodes on a bridge of any length, and uses all of its table.
+    walking = TabularAgent(rule=Sample(EpsilonGreedy(1.0)), counter=EValues(0.9))
+    short, long = (_started_anywhere(mdps.bridge(length)) for length in (15, 15_000))
     rates = _by_turns(
         {
             "numpy": _numpy_rate,
             "50": lambda: _engine_rate(e_values, 50, steps=40_000),
             "1000": lambda: _engine_rate(e_values, 1000, steps=6_000),
-            "visits": lambda: _engine_rate(visits, 50, steps=40_000),
-            "15000": lambda: _engine_rate(e_values, 50, steps=40_000, mdp=long_bridge),
+            "e-values": lambda: _engine_rate(drawing, 50, steps=40_000),
+            "visits": lambda: _engine_rate(plain, 50, steps=40_000),
+            "15": lambda: _engine_rate(walking, 50, steps=160_000, mdp=short),
+            "15000": lambda: _engine_rate(walking, 50, steps=160_000, mdp=long),
         }
     )
     return [
         _yardstick("engine over NumPy loop, 50 lanes", rates["50"], rates["numpy"], at_least=100),
         _yardstick("engine over NumPy loop, 1000 lanes", rates["1000"], rates["numpy"], at_least=250),
-        _yardstick("cost of a step, 15 000 states over 15", rates["15000"], rates["50"], at_most=2.0),
-        _yardstick("cost of a step, E-values over visits", rates["50"], rates["visits"], at_most=1.5),
+        _yardstick("cost of a step, 15 000 states over 15", rates["15000"], rates["15"], at_most=2.0),
+        _yardstick("cost of a step, E-values over visits", rates["e-values"], rates["visits"], at_most=1.5),
     ]
 
 
@@ -82,14 +88,14 @@ def print_yardsticks(console: Console, as_json: bool) -> None:
     console.print(table)
 
 
-def _agent(counter: EValues | Visits) -> TabularAgent:
-    return TabularAgent(rule=LLL(Softmax(1.0)), counter=counter, learning_rate=0.5, discount=0.9)
+def _started_anywhere(mdp: mdps.MDP) -> mdps.MDP:
+    return replace(mdp, start=np.full(mdp.states, 1 / mdp.states))
 
 
 def _engine_rate(agent: TabularAgent, lanes: int, steps: int, mdp: mdps.MDP | None = None) -> float:
     """Steps of all lanes per second, a whole call of `train` with its records and its dataset.
 
-    Every lane makes the same number of steps, whatever the length of its episodes.
+    A lane ends by its steps or, if its episodes are very short, by their number.
     """
     mdp = mdps.bridge(15) if mdp is None else mdp
     began = time.perf_counter()

@@ -11,13 +11,12 @@ Array = Any  # a NumPy or a JAX array, or a number that becomes one
 
 def namespace(*arrays: Array) -> Any:
     """The array library of the arguments: JAX as soon as one of them is a JAX array."""
-    found = np
     for array in arrays:
         if hasattr(array, "__array_namespace__"):
             library = array.__array_namespace__()
             if library is not np:
                 return library
-    return found
+    return np
 
 
 def as_float(array: Array, xp: Any, like: Array | None = None) -> Array:

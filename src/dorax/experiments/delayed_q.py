@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,11 +10,11 @@ from matplotlib.figure import Figure
 from dorax import mdps
 from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax
 from dorax.study import figures
-from dorax.study.claims import Claim, Estimate, faster
-from dorax.study.experiment import AXES, Axis, Cell, Experiment, Size
+from dorax.study.claims import Claim, time_ratio
+from dorax.study.experiment import AXES, Cell, Experiment, Size
 from dorax.study.measures import times_to_threshold
 from dorax.study.results import Results
-from dorax.study.statistics import bootstrap, ratio_of_medians
+from dorax.study.statistics import bootstrap
 from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, Training
 
 E_VALUES = "LLL softmax, E-values"
@@ -39,7 +38,7 @@ def cells(size: Size) -> Sequence[Cell]:
     optimistic = TabularAgent(rule=greedy, learner=QLearning(10.0), learning_rate=0.5, discount=0.9)
     return [
         Cell(E_VALUES, training(dora), {"temperature": TEMPERATURES}),
-        Cell(OPTIMISTIC, training(optimistic), {"learning_rate": LEARNING_RATES}, {"learning_rate": (0.99,)}),
+        Cell(OPTIMISTIC, training(optimistic), {"learning_rate": LEARNING_RATES}),
         *(
             Cell(delayed(m), training(TabularAgent(rule=greedy, learner=DelayedQLearning(m, 0.01), discount=0.9)))
             for m in PATIENCES
@@ -47,27 +46,21 @@ def cells(size: Size) -> Sequence[Cell]:
     ]
 
 
-def time_ratio(text: str, name: str, reference: str, axis: Axis, above: float, below: float) -> Claim:
-    """The time of one agent over that of another lies within bounds."""
-
-    def estimate(results: Results) -> Estimate:
-        ours, theirs = (times_to_threshold(results[each].data(axis), axis) for each in (name, reference))
-        words = f"{axis}s to the threshold, {name} over {reference} (medians)"
-        return Estimate(words, ratio_of_medians(ours, theirs), len(ours.time))
-
-    return Claim(f"{text} (by {axis})", estimate, above, below)
-
-
 def claims() -> list[Claim]:
+    """The paper's claims by the paper's measure, each agent's own maximum; the first also by one bar for all."""
     competitive = f"{E_VALUES} is competitive with {delayed(10)}: at most twice its time"
     nearly_optimistic = f"at m = 1 delayed Q-learning nears {OPTIMISTIC}: within a factor of two"
+    own = "q_error_at_start"
     return [
         claim
         for axis in AXES
         for claim in (
-            time_ratio(competitive, E_VALUES, delayed(10), axis, above=-math.inf, below=2.0),
-            faster(delayed(1), delayed(10), axis, f"a smaller m learns faster: 1 before 10 (by {axis})"),
-            time_ratio(nearly_optimistic, delayed(1), OPTIMISTIC, axis, above=0.5, below=2.0),
+            time_ratio(f"{competitive} (by {axis})", E_VALUES, delayed(10), axis, below=2.0, bar=own),
+            time_ratio(f"{competitive}, to the same error of Q (by {axis})", E_VALUES, delayed(10), axis, below=2.0),
+            time_ratio(
+                f"a smaller m learns faster: 1 before 10 (by {axis})", delayed(10), delayed(1), axis, above=1.0, bar=own
+            ),
+            time_ratio(f"{nearly_optimistic} (by {axis})", delayed(1), OPTIMISTIC, axis, above=0.5, below=2.0, bar=own),
         )
     ]
 
@@ -80,9 +73,9 @@ def draw(results: Results, figure: Figure) -> None:
     figures.draw_q_error_by_both_axes(panels[:2], results, names, styles)
     panels[0].set_ylabel("error of Q, share of its maximum")
     for name, colour in ((E_VALUES, figures.COLOURS[0]), (OPTIMISTIC, figures.COLOURS[1])):
-        time = times_to_threshold(results[name].data(), "episode").earliest
+        time = times_to_threshold(results[name].data(), "episode", "q_error_at_start").earliest
         panels[2].axhline(float(np.median(time)), color=colour, linewidth=1.2)
-    times = [times_to_threshold(results[delayed(m)].data(), "episode") for m in PATIENCES]
+    times = [times_to_threshold(results[delayed(m)].data(), "episode", "q_error_at_start") for m in PATIENCES]
     middle, low, high = bootstrap(np.stack([time.earliest for time in times]))
     panels[2].errorbar(PATIENCES, middle, (middle - low, high - middle), color="black", marker="o", markersize=4)
     panels[2].set_xlabel("m, visits before an update is tried")
@@ -100,9 +93,10 @@ EXPERIMENT = Experiment(
     "which knows the range of the rewards and whose m had to be chosen far below what its theory asks for. With m = 1 "
     "it is nearly optimistic Q-learning.",
     notes="Bridge of 15 cells, γ = γ_E = 0.9, m = 10, ε₁ = 0.01; rewards 1, 0.1 and 0. Each agent's error is "
-    "divided by its own at the start, its maximum. 'Competitive' means at most twice the time. Optimistic "
-    "Q-learning starts at 1/(1 − γ) and acts greedily; its learning rate is fitted, since with m = 1 Delayed "
-    "Q-learning takes each target whole.",
+    "divided by its own at the start, its maximum, as in the paper; to that measure an optimistic start of 10 makes "
+    "a coarse bar, so the first claim is also judged by one bar for all, 1 % of the error of Q = 0. 'Competitive' "
+    "means at most twice the time. Optimistic Q-learning starts at 1/(1 − γ) and acts greedily; its learning rate "
+    "is fitted: with m = 1 Delayed Q-learning takes each target whole, which is learning at rate 1.",
     cells=cells,
     claims=claims(),
     draw=draw,

@@ -138,7 +138,8 @@ EXPERIMENT = Experiment(
     "action equally often in the limit.",
     notes=f"One state, {ACTIONS} actions, f drawn evenly from all distributions, one f a seed. The paper states the "
     "condition on frequencies, C_T(a)/T − f(a) ≤ b; its proof needs it on counts, C_T(a) − T f(a) ≤ b, and that is "
-    "tested: both rules keep within one visit above T f(a), and within |A| visits of it.",
+    "tested, with 0.01 of a visit for rounding: both rules keep within one visit above T f(a), and within |A| visits "
+    "of it.",
     cells=cells,
     claims=claims(),
     draw=draw,

@@ -65,9 +65,7 @@ class MDP:
     def optimal_q(self, discount: float) -> np.ndarray:
         """Q*, states x actions, in float64; -inf where a state lacks the action."""
         check_discount("discount", discount)
-        if discount not in self._solved:
-            self._solved[discount] = solve.optimal_q(self, discount)
-        return self._solved[discount]
+        return self._answers(discount)[0]
 
     def optimal_policy(self, discount: float) -> np.ndarray:
         """Probabilities, states x actions: the best actions share each state evenly."""
@@ -75,10 +73,18 @@ class MDP:
 
     def optimal_occupancy(self, discount: float) -> np.ndarray:
         """d*, states x actions: the normalised expected visits of an episode that acts optimally."""
-        return solve.occupancy(self, self.optimal_policy(discount))
+        check_discount("discount", discount)
+        return self._answers(discount)[1]
+
+    def _answers(self, discount: float) -> tuple[np.ndarray, np.ndarray]:
+        """Q* and d*, worked out once for each discount."""
+        if discount not in self._solved:
+            q = solve.optimal_q(self, discount)
+            self._solved[discount] = q, solve.occupancy(self, solve.greedy_policy(q))
+        return self._solved[discount]
 
     @cached_property
-    def _solved(self) -> dict[float, np.ndarray]:
+    def _solved(self) -> dict[float, tuple[np.ndarray, np.ndarray]]:
         return {}
 
 

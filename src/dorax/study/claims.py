@@ -12,7 +12,7 @@ import numpy as np
 from dorax.study.experiment import Axis
 from dorax.study.measures import times_to_threshold
 from dorax.study.results import Results
-from dorax.study.statistics import Interval, ratio_of_medians, share
+from dorax.study.statistics import Interval, median, ratio_of_medians, share
 
 Verdict = Literal["holds", "fails", "unclear"]
 
@@ -65,22 +65,36 @@ def judge(name: str, figure: str, claim: Claim, results: Results) -> dict[str, A
     }
 
 
-def faster(fast: str, slow: str, axis: Axis, text: str | None = None) -> Claim:
-    """`fast` takes less time to the threshold than `slow`: the ratio of their medians is above 1."""
+def time_ratio(
+    text: str,
+    slow: str,
+    fast: str,
+    axis: Axis,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+    bar: str = "q_error_of_zero",
+) -> Claim:
+    """The median time to the threshold of one agent over that of another lies within bounds."""
 
     def estimate(results: Results) -> Estimate:
-        slow_times = times_to_threshold(results[slow].data(axis), axis)
-        fast_times = times_to_threshold(results[fast].data(axis), axis)
-        missing = [
+        slow_times, fast_times = (times_to_threshold(results[name].data(axis), axis, bar) for name in (slow, fast))
+        words = [f"{axis}s to the threshold, {slow} over {fast} (medians)"]
+        if np.isinf(median(slow_times.latest)):
+            words.append("at least, since the median run never got there")
+        words += [
             f"{int((~times.is_reached).sum())} of {len(times.time)} runs of {name} never got there"
             for name, times in ((slow, slow_times), (fast, fast_times))
             if not times.is_reached.all()
         ]
-        words = f"{axis}s to the threshold, {slow} over {fast} (medians)"
-        statistic = "; ".join([words, *missing])
-        return Estimate(statistic, ratio_of_medians(slow_times, fast_times), len(fast_times.time))
+        return Estimate("; ".join(words), ratio_of_medians(slow_times, fast_times), len(fast_times.time))
 
-    return Claim(text or f"{fast} converges before {slow} (by {axis})", estimate, above=1.0)
+    return Claim(text, estimate, above=above, below=below)
+
+
+def faster(fast: str, slow: str, axis: Axis, text: str | None = None) -> Claim:
+    """`fast` takes less time to the threshold than `slow`: the ratio of their medians is above 1."""
+    return time_ratio(text or f"{fast} converges before {slow} (by {axis})", slow, fast, axis, above=1.0)
 
 
 def fails_to_converge(name: str, within: int) -> Claim:
@@ -88,9 +102,12 @@ def fails_to_converge(name: str, within: int) -> Claim:
 
     def estimate(results: Results) -> Estimate:
         times = times_to_threshold(results[name].data("episode"), "episode")
+        runs = len(times.time)
         reached = int(np.sum(times.latest <= within))
-        words = f"share of runs of {name} that get to the threshold within {within} episodes"
-        return Estimate(words, share(reached, len(times.time)), len(times.time))
+        unknown = int(np.sum(~times.is_reached & (times.time < within)))
+        low, high = share(reached, runs), share(reached + unknown, runs)
+        words = f"share of runs of {name} that get to the threshold within {within} episodes; fails: below one half"
+        return Estimate(words, Interval(low.value, low.low, high.high), runs)
 
     return Claim(f"{name} fails to converge", estimate, below=0.5)
 

@@ -1,8 +1,8 @@
 """What determines a result, as one key: values, and the code that they run through.
 
-Two runs share a key exactly when nothing that could change their numbers differs: every
-field of the objects involved, every array, and the source of every module of this
-package that the code behind them imports, comments and docstrings aside.
+A key covers every field of the objects involved, every array, and the source of every
+module of this package that the code behind them imports, comments and docstrings aside.
+The study itself looks at results and does not count, but for functions named in a cell.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def describe(thing: Any, modules: set[str] | None = None) -> Any:
     if isinstance(thing, functools.partial):
         call = cast("functools.partial[Any]", thing)
         return ("partial", describe(call.func, seen), describe(call.args, seen), describe(call.keywords, seen))
+    if inspect.isfunction(thing) and (thing.__closure__ or thing.__name__ == "<lambda>"):
+        raise TypeError(f"{thing.__qualname__} cannot be part of a cell: use a named function and functools.partial")
     if inspect.isfunction(thing) or inspect.isclass(thing):
         seen.add(thing.__module__)
         own = "" if thing.__module__.startswith(_PACKAGE) else _outside_source(thing)

@@ -13,12 +13,15 @@ import xarray as xr
 from dorax.study.experiment import Axis
 from dorax.study.statistics import Floats, Times
 
-THRESHOLD = 0.01  # of the q_error at the start
+THRESHOLD = 0.01  # of the error of knowing nothing, which is where Q = 0 starts
 
 
-def times_to_threshold(data: xr.Dataset, axis: Axis, threshold: float = THRESHOLD) -> Times:
-    """Episodes or steps until q_error first ends an episode at or below a share of its start."""
-    is_there = np.asarray(data.q_error <= threshold * data.q_error_at_start)
+def times_to_threshold(data: xr.Dataset, axis: Axis, bar: str = "q_error_of_zero") -> Times:
+    """Episodes or steps until q_error first ends an episode at or below a share of `bar`.
+
+    Usually that is the error of Q = 0: each agent's own start would be lower for some than for others.
+    """
+    is_there = np.asarray(data.q_error <= THRESHOLD * data[bar])
     first = np.asarray(np.argmax(is_there, axis=-1))
     is_reached = np.asarray(is_there.any(axis=-1))
     watched = np.sum(np.isfinite(data.q_error.values), axis=-1)

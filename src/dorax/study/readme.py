@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dorax.core.checks import InvalidInput
 from dorax.files import replacing
 from dorax.study.experiment import Experiment
 from dorax.study.report import interval, verdicts_by_experiment
@@ -19,13 +20,15 @@ def update_readme(
     readme: Path, experiments: Mapping[str, Experiment], claims: Sequence[dict[str, Any]], out: Path
 ) -> None:
     """Replace what stands between the markers, and the figure in docs/ beside the README."""
-    before, _, rest = readme.read_text().partition(BEGIN)
+    text = readme.read_text() if readme.exists() else ""
+    if BEGIN not in text or END not in text:
+        raise InvalidInput(f"{readme} lacks the lines {BEGIN} and {END}; allowed: a README with both")
+    before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     picture = out / "figures" / f"{HEADLINE}.png"
     if picture.exists():
-        target = readme.parent / "docs" / "figures" / picture.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(picture, target)
+        with replacing(readme.parent / "docs" / "figures" / picture.name) as unfinished:
+            shutil.copyfile(picture, unfinished)
     with replacing(readme) as unfinished:
         unfinished.write_text(f"{before}{BEGIN}\n\n{claims_table(experiments, claims)}\n{END}{after}")
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import jinja2
 
+from dorax.core.checks import InvalidInput
 from dorax.files import replacing
 from dorax.study import figures
 from dorax.study.claims import judge
@@ -46,7 +47,7 @@ class Section:
     def command(self) -> str:
         seeds = "" if self.results.size.seeds == self._usual.seeds else f" --seeds {self.results.size.seeds}"
         quick = "" if self.results.size.is_full else " --quick"
-        return f"dorax run {self.name}{quick}{seeds} --fresh"
+        return f"dorax run {self.name}{quick}{seeds} --fresh && dorax report"
 
     @property
     def _usual(self) -> Any:
@@ -65,6 +66,8 @@ def write_report(experiments: Mapping[str, Experiment], store: Store) -> list[Ro
             continue
         sections.append(_section(name, experiment, results, store.folder))
     claims = [row for section in sections for row in section.claims]
+    if not claims:
+        raise InvalidInput(f"{store.folder} holds no results of this version of the code; allowed: after dorax run")
     with replacing(store.folder / "claims.json") as unfinished:
         unfinished.write_text(json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
     with replacing(store.folder / "report.html") as unfinished:
@@ -88,8 +91,8 @@ def number(value: float | None) -> str:
 
 
 def interval(row: Row) -> str:
-    """`value [low, high]`, with ∞ where the data set no bound; one number where they are one."""
-    if row["low"] == row["high"]:
+    """`value [low, high]`, with ∞ where the data set no bound; one number where nothing is random."""
+    if row["seeds"] == 1 and row["low"] == row["high"]:
         return number(row["value"])
     low = "−∞" if row["low"] is None else number(row["low"])
     high = "∞" if row["high"] is None else number(row["high"])
@@ -126,7 +129,11 @@ def _fits(results: Results) -> Table | None:
 
 
 def _scores(choice: Choice) -> str:
-    return " · ".join(f"{_setting(setting)}: {number(time)}" for setting, time, _, _ in choice.scores)
+    return " · ".join(
+        f"{_setting(setting)}: {number(time)}"
+        + ("" if math.isfinite(time) else f" ({reached:.0%} of runs, area {number(area)})")
+        for setting, time, reached, area in choice.scores
+    )
 
 
 def _edges(results: Results) -> list[str]:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from typing import Any
 
 import xarray as xr
@@ -124,9 +125,9 @@ class _Work:
 
 def _versions() -> dict[str, str]:
     import jax
-    import numpy
 
-    return {"jax": jax.__version__, "numpy": numpy.__version__, "platform": jax.default_backend()}
+    versions = {name: version(name) for name in ("jax", "jaxlib", "equinox", "numpy", "scipy")}
+    return {**versions, "platform": jax.default_backend()}
 
 
 def _size_path(name: str, store: Store) -> Any:

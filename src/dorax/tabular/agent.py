@@ -41,7 +41,7 @@ class TabularAgent(eqx.Module):
         check_discount("discount", self.discount)
         if not callable(self.rule):
             raise InvalidInput(f"rule is {self.rule!r}; allowed: Sample, LLL, Deficit, UCB or a function like them")
-        if not hasattr(self.counter, "next"):
+        if not (hasattr(self.counter, "next") and hasattr(self.counter, "successor")):
             raise InvalidInput(f"counter is {self.counter!r}; allowed: Visits, EValues or a counter like them")
         if not hasattr(self.learner, "learned"):
             raise InvalidInput(f"learner is {self.learner!r}; allowed: QLearning, DelayedQLearning or one like them")

@@ -12,6 +12,13 @@ def use_all_cores() -> None:
     if "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
         return
     try:
-        jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
+        jax.config.update("jax_num_cpu_devices", _cores())
     except RuntimeError:  # JAX has already started
         return
+
+
+def _cores() -> int:
+    """The cores that this process may use; where the system does not tell, all of them."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

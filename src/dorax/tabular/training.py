@@ -82,7 +82,8 @@ def train(
 
     The result has the dimensions seed and episode, preceded by setting where there are
     settings, and the variables `return`, `length`, `q_error` (after the episode) and
-    `steps` (made since the start of the run); what a run did not reach is NaN. `tables`
+    `steps` (made since the start of the run); what a run did not reach is NaN. Beside them
+    stand `q_error_at_start` and `q_error_of_zero`, the error of knowing nothing. `tables`
     adds the learned `q` and `count`, states x actions. The tables hold at least `states`
     states, and at least `lanes` learners run side by side, idle ones among them: calls of
     different sizes then share one compiled program. The same seed gives the same numbers
@@ -105,7 +106,12 @@ def train(
         q_error_share=jnp.asarray(-1.0 if until is None else until, float),
     )
     ended = _run(agents, world, limits, len(setting_list), seed_list, episodes, lanes, progress)
+    if not tables:  # they may be large: leave them where they are
+        ended = ended._replace(tables={}, counts=ended.steps)
+    ended = _by_seed_and_setting(ended, len(seed_list), len(setting_list))
     data = _dataset(ended, setting_list, seed_list, mdp, tables)
+    mean, variance = np.asarray(world.answer_moments, np.float64)
+    data["q_error_of_zero"] = mean**2 + variance
     return data if settings is not None else data.isel(setting=0, drop=True)
 
 
@@ -119,7 +125,7 @@ def _run(
     least: int,
     progress: Progress | None,
 ) -> Lane:
-    """All lanes to their end, as NumPy arrays with the axes seed and setting in front."""
+    """All lanes to their end."""
     sharding = lane_sharding()
     lanes_wanted = settings * len(seeds)
     multiple = _LANES_PER_DEVICE * sharding.mesh.size
@@ -139,10 +145,8 @@ def _run(
     for ran in _chunks(program, lanes, sharding.mesh):
         lanes = ran
         if progress is not None:
-            progress(_share_done(lanes, limits), int(np.sum(np.asarray(lanes.steps), dtype=np.int64)))
-    return jax.tree.map(
-        lambda leaf: np.asarray(leaf)[:lanes_wanted].reshape(len(seeds), settings, *leaf.shape[1:]), lanes
-    )
+            progress(_share_done(lanes, limits, lanes_wanted), int(np.sum(np.asarray(lanes.steps), dtype=np.int64)))
+    return lanes
 
 
 def _chunks(program: Program, lanes: Lane, mesh: Any) -> Iterator[Lane]:
@@ -160,10 +164,19 @@ def _chunks(program: Program, lanes: Lane, mesh: Any) -> Iterator[Lane]:
         yield lanes
 
 
-def _share_done(lanes: Lane, limits: Limits) -> float:
+def _by_seed_and_setting(lanes: Lane, seeds: int, settings: int) -> Lane:
+    """The lanes as NumPy arrays with the axes seed and setting in front, without the idle ones."""
+    return jax.tree.map(
+        lambda leaf: np.asarray(leaf)[: seeds * settings].reshape(seeds, settings, *leaf.shape[1:]), lanes
+    )
+
+
+def _share_done(lanes: Lane, limits: Limits, lanes_wanted: int) -> float:
+    """The mean over the lanes that somebody waits for."""
     by_episode = np.asarray(lanes.episode) / int(limits.episodes)
     by_step = np.asarray(lanes.steps) / int(limits.steps)
-    return float(np.mean(np.where(lanes.is_running, np.maximum(by_episode, by_step), 1.0)))
+    share = np.where(lanes.is_running, np.maximum(by_episode, by_step), 1.0)
+    return float(np.mean(share[:lanes_wanted]))
 
 
 def _dataset(lanes: Lane, settings: list[Setting], seeds: list[int], mdp: MDP, tables: bool) -> xr.Dataset:
