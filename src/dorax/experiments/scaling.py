@@ -178,7 +178,9 @@ def larger_claim(family: Family, rule: str) -> Claim:
         a, b = (largest_solved(results, name, family, "step") for name in (ours, theirs))
         words = f"largest {family.symbol} solved by {ours} ({a:g}) over {theirs} ({b:g}), of those tried; no interval"
         ratio = a / b if b else np.inf
-        return Estimate(words, Interval(ratio, ratio, ratio), results.size.seeds)
+        # Who solves the largest that was tried might have solved more.
+        high = np.inf if a == max(growth(results, ours, family, "step").sizes) else ratio
+        return Estimate(words, Interval(ratio, ratio, high), results.size.seeds)
 
     return Claim(f"on {family.name}, {ours} solves larger problems than visits", estimate, above=1.0)
 
