@@ -87,7 +87,7 @@ EXPERIMENT = Experiment(
     paper="On a bridge of five cells an ε-greedy learner that adds 1/c to its reward learns faster than one without a "
     "bonus, and the faster the larger γ_E is.",
     notes="ε = 0.6, α = 0.35 and 100 steps an episode, as in the authors' code. Judged by the time until the error "
-    "of Q falls below 1 % of its start: at the far end of the run the order reverses, because a bonus that has not "
+    "of Q falls below 1 % of that of Q = 0: at the far end of the run the order reverses, because a bonus that has not "
     "vanished is itself an error. Neighbouring values of γ_E differ by less than 50 runs can tell; the trend over "
     "all values above 0 is judged as well, on the same runs and after that was seen.",
     cells=cells,

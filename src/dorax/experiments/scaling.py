@@ -260,7 +260,7 @@ EXPERIMENT = Experiment(
     "with the size of the problem.",
     notes="Bridges of k cells; deep seas of N × N cells, where one path in 2^N pays. α = 0.5, γ = γ_E = 1 − 1/size; "
     "ε, temperature and scale are fitted at each size on seeds of their own. Solved: the error of Q is below 1 % of "
-    "its start. A size counts as solved when more than half of the runs solve it within 50 000 steps and 10 000 "
+    "that of Q = 0. A size counts as solved when more than half of the runs solve it within 50 000 steps and 10 000 "
     "episodes; open triangles mark sizes that were not, at the time that was waited in vain. Exponents are fitted "
     "to solved sizes alone, so an agent that fails early has few points: read them with the figure.",
     cells=cells,
