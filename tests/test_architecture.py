@@ -1,4 +1,4 @@
-"""Imports point one way: core <- mdps, envs <- agent families <- experiments <- cli; study knows no agent."""
+"""Imports point one way: core <- mdps, envs <- lanes <- agent families <- experiments <- cli; study knows no agent."""
 
 import ast
 from pathlib import Path
@@ -13,11 +13,15 @@ ALLOWED = {
     "files": {"core"},
     "mdps": {"core"},
     "envs": {"core", "mdps"},
-    "tabular": {"core", "files", "mdps", "envs"},
+    "lanes": {"core", "envs"},
+    "tabular": {"core", "files", "mdps", "envs", "lanes"},
+    "linear": {"core", "envs", "lanes"},
+    "deep": {"core", "envs", "lanes"},
+    "training": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
     "study": {"core", "files"},
-    "experiments": {"core", "mdps", "envs", "tabular", "study"},
-    "bench": {"core", "mdps", "envs", "tabular"},
-    "cli": {"core", "tabular", "study", "experiments", "bench"},
+    "experiments": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep", "study"},
+    "bench": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
+    "cli": {"core", "lanes", "study", "experiments", "bench"},
 }
 
 

@@ -4,6 +4,7 @@ from dorax import core, envs, mdps
 from dorax.core import (
     LLL,
     UCB,
+    CountE,
     Deficit,
     EpsilonGreedy,
     EValues,
@@ -11,26 +12,24 @@ from dorax.core import (
     InverseCount,
     InverseRootCount,
     InverseRootLogE,
+    LogisticE,
     Sample,
     Softmax,
     Visits,
 )
-from dorax.tabular import (
-    DelayedQLearning,
-    QLearning,
-    TabularAgent,
-    TabularLearner,
-    grid,
-    train,
-    use_all_cores,
-)
+from dorax.deep import DeepAgent
+from dorax.lanes.devices import use_all_cores
+from dorax.lanes.settings import grid
+from dorax.linear import LinearAgent
+from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
+from dorax.training import train
 
 __version__ = "0.1.0"
 
 envs.register()
 
 __all__ = [
-    "LLL", "UCB", "Deficit", "DelayedQLearning", "EValues", "EpsilonGreedy", "InvalidInput", "InverseCount",
-    "InverseRootCount", "InverseRootLogE", "QLearning", "Sample", "Softmax", "TabularAgent", "TabularLearner", "Visits",
-    "core", "envs", "grid", "mdps", "train", "use_all_cores",
+    "LLL", "UCB", "CountE", "DeepAgent", "Deficit", "DelayedQLearning", "EValues", "EpsilonGreedy", "InvalidInput",
+    "InverseCount", "InverseRootCount", "InverseRootLogE", "LinearAgent", "LogisticE", "QLearning", "Sample", "Softmax",
+    "TabularAgent", "TabularLearner", "Visits", "core", "envs", "grid", "mdps", "train", "use_all_cores",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dorax.core.checks import InvalidInput
-from dorax.tabular.devices import use_all_cores
+from dorax.lanes.devices import use_all_cores
 
 if TYPE_CHECKING:
     from dorax.study.experiment import Experiment, Size

@@ -13,9 +13,11 @@ from scipy import stats
 import dorax
 from dorax import mdps
 from dorax.bench.numpy_loop import LoopAgent, run_loop
+from dorax.lanes import running
+from dorax.lanes.running import lane_mesh
 from dorax.mdps.mdp import deterministic
 from dorax.tabular import training
-from dorax.tabular.engine import lane_sharding, uniforms_of_block
+from dorax.tabular.engine import uniforms_of_block
 from dorax.tabular.world import make_world
 
 EPISODES = 400  # everywhere the same, as are the shapes: a compilation is a second and a half
@@ -122,7 +124,7 @@ def test_the_engine_does_what_a_learner_does_step_by_step(i):
 
 
 def test_lanes_are_dealt_out_over_all_devices():
-    assert lane_sharding().mesh.size == len(jax.devices()) == 2
+    assert lane_mesh().size == len(jax.devices()) == 2
 
 
 def test_a_second_run_is_the_same_bit_for_bit():
@@ -158,10 +160,10 @@ def test_a_setting_alone_is_the_same_bit_for_bit_as_among_several():
 
 def test_the_length_of_a_chunk_changes_nothing(monkeypatch):
     run = training.Training(DICE, BRIDGE, EPISODES, tables=True)
-    monkeypatch.setattr(training, "_CHUNK_SECONDS", 1e9)
+    monkeypatch.setattr(running, "CHUNK_SECONDS", 1e9)
     few, many = [], []
     at_once = run([{}], range(10), progress=lambda *report: few.append(report))
-    monkeypatch.setattr(training, "_CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(running, "CHUNK_SECONDS", 0.0)
     assert run([{}], range(10), progress=lambda *report: many.append(report)).identical(at_once)
     assert len(many) > len(few)
     assert many == sorted(many)
@@ -283,4 +285,4 @@ def test_uniform_numbers_become_starts_and_moves_with_the_right_probabilities():
 )
 def test_a_run_that_cannot_be_made_is_refused(arguments, words, refused):
     with refused(*words):
-        dorax.train(**{"agent": DICE, "mdp": BRIDGE, "episodes": 3} | arguments)
+        dorax.train(**{"agent": DICE, "world": BRIDGE, "episodes": 3} | arguments)

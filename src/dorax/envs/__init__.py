@@ -1,10 +1,15 @@
-"""Worlds to step through, registered with Gymnasium.
+"""Worlds to step through: as pure functions, and registered with Gymnasium.
 
 `import dorax` registers them: Gymnasium no longer reads entry points of other packages.
-The environments themselves are imported when one is made.
+What Gymnasium makes is imported when one is made.
 """
 
+from dorax.envs.acrobot import SparseAcrobot
+from dorax.envs.functional import FunctionalEnv, check_spaces
+from dorax.envs.mountain_car import SparseMountainCar
+
 _WORLDS = ("Bridge", "Tree", "Cliff", "DeepSea")
+_STEPS_OF_CLASSICS = {"SparseMountainCar": 1000, "SparseAcrobot": 500}
 
 
 def register() -> None:
@@ -13,3 +18,8 @@ def register() -> None:
 
     for name in _WORLDS:
         register_env(id=f"dorax/{name}-v0", entry_point=f"dorax.envs.worlds:{name}Env")
+    for name, steps in _STEPS_OF_CLASSICS.items():
+        register_env(id=f"dorax/{name}-v0", entry_point=f"dorax.envs.classic:{name}Env", max_episode_steps=steps)
+
+
+__all__ = ["FunctionalEnv", "SparseAcrobot", "SparseMountainCar", "check_spaces", "register"]

@@ -12,7 +12,7 @@ from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax
 from dorax.study import figures
 from dorax.study.claims import Claim, time_ratio
 from dorax.study.experiment import AXES, Cell, Experiment, Size
-from dorax.study.measures import times_to_threshold
+from dorax.study.measures import OWN_Q_ERROR, times_to_threshold
 from dorax.study.results import Results
 from dorax.study.statistics import bootstrap
 from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, Training
@@ -50,17 +50,29 @@ def claims() -> list[Claim]:
     """The paper's claims by the paper's measure, each agent's own maximum; the first also by one bar for all."""
     competitive = f"{E_VALUES} is competitive with {delayed(10)}: at most twice its time"
     nearly_optimistic = f"at m = 1 delayed Q-learning nears {OPTIMISTIC}: within a factor of two"
-    own = "q_error_at_start"
     return [
         claim
         for axis in AXES
         for claim in (
-            time_ratio(f"{competitive} (by {axis})", E_VALUES, delayed(10), axis, below=2.0, bar=own),
+            time_ratio(f"{competitive} (by {axis})", E_VALUES, delayed(10), axis, below=2.0, measure=OWN_Q_ERROR),
             time_ratio(f"{competitive}, to the same error of Q (by {axis})", E_VALUES, delayed(10), axis, below=2.0),
             time_ratio(
-                f"a smaller m learns faster: 1 before 10 (by {axis})", delayed(10), delayed(1), axis, above=1.0, bar=own
+                f"a smaller m learns faster: 1 before 10 (by {axis})",
+                delayed(10),
+                delayed(1),
+                axis,
+                above=1.0,
+                measure=OWN_Q_ERROR,
             ),
-            time_ratio(f"{nearly_optimistic} (by {axis})", delayed(1), OPTIMISTIC, axis, above=0.5, below=2.0, bar=own),
+            time_ratio(
+                f"{nearly_optimistic} (by {axis})",
+                delayed(1),
+                OPTIMISTIC,
+                axis,
+                above=0.5,
+                below=2.0,
+                measure=OWN_Q_ERROR,
+            ),
         )
     ]
 
@@ -73,9 +85,9 @@ def draw(results: Results, figure: Figure) -> None:
     figures.draw_q_error_by_both_axes(panels[:2], results, names, styles)
     panels[0].set_ylabel("error of Q, share of its maximum")
     for name, colour in ((E_VALUES, figures.COLOURS[0]), (OPTIMISTIC, figures.COLOURS[1])):
-        time = times_to_threshold(results[name].data(), "episode", "q_error_at_start").earliest
+        time = times_to_threshold(results[name].data(), "episode", OWN_Q_ERROR).earliest
         panels[2].axhline(float(np.median(time)), color=colour, linewidth=1.2)
-    times = [times_to_threshold(results[delayed(m)].data(), "episode", "q_error_at_start") for m in PATIENCES]
+    times = [times_to_threshold(results[delayed(m)].data(), "episode", OWN_Q_ERROR) for m in PATIENCES]
     middle, low, high = bootstrap(np.stack([time.earliest for time in times]))
     panels[2].errorbar(PATIENCES, middle, (middle - low, high - middle), color="black", marker="o", markersize=4)
     panels[2].set_xlabel("m, visits before an update is tried")

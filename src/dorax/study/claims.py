@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dorax.study.experiment import Axis
-from dorax.study.measures import times_to_threshold
+from dorax.study.measures import Q_ERROR, Measure, times_to_threshold
 from dorax.study.results import Results
 from dorax.study.statistics import Interval, median, ratio_of_medians, share
 
@@ -73,13 +73,13 @@ def time_ratio(
     *,
     above: float = -math.inf,
     below: float = math.inf,
-    bar: str = "q_error_of_zero",
+    measure: Measure = Q_ERROR,
 ) -> Claim:
-    """The median time to the threshold of one agent over that of another lies within bounds."""
+    """The median time until a measure reaches its bar, one agent's over another's, lies within bounds."""
 
     def estimate(results: Results) -> Estimate:
-        slow_times, fast_times = (times_to_threshold(results[name].data(axis), axis, bar) for name in (slow, fast))
-        words = [f"{axis}s to the threshold, {slow} over {fast} (medians)"]
+        slow_times, fast_times = (times_to_threshold(results[name].data(axis), axis, measure) for name in (slow, fast))
+        words = [f"{axis}s until {measure.name}, {slow} over {fast} (medians)"]
         if np.isinf(median(slow_times.latest)):
             words.append("at least, since the median run never got there")
         words += [
@@ -92,24 +92,25 @@ def time_ratio(
     return Claim(text, estimate, above=above, below=below)
 
 
-def faster(fast: str, slow: str, axis: Axis, text: str | None = None) -> Claim:
-    """`fast` takes less time to the threshold than `slow`: the ratio of their medians is above 1."""
-    return time_ratio(text or f"{fast} converges before {slow} (by {axis})", slow, fast, axis, above=1.0)
+def faster(fast: str, slow: str, axis: Axis, text: str | None = None, measure: Measure = Q_ERROR) -> Claim:
+    """`fast` takes less time to the bar than `slow`: the ratio of their medians is above 1."""
+    text = text or f"{fast} converges before {slow} (by {axis})"
+    return time_ratio(text, slow, fast, axis, above=1.0, measure=measure)
 
 
-def fails_to_converge(name: str, within: int) -> Claim:
-    """Fewer than half of the runs get to the threshold within so many episodes."""
+def fails_to_converge(name: str, within: int, text: str | None = None, measure: Measure = Q_ERROR) -> Claim:
+    """Fewer than half of the runs get to the bar within so many episodes."""
 
     def estimate(results: Results) -> Estimate:
-        times = times_to_threshold(results[name].data("episode"), "episode")
+        times = times_to_threshold(results[name].data("episode"), "episode", measure)
         runs = len(times.time)
         reached = int(np.sum(times.latest <= within))
         unknown = int(np.sum(~times.is_reached & (times.time < within)))
         low, high = share(reached, runs), share(reached + unknown, runs)
-        words = f"share of runs of {name} that get to the threshold within {within} episodes; fails: below one half"
+        words = f"share of runs of {name} in which {measure.name} within {within} episodes; fails: below one half"
         return Estimate(words, Interval(low.value, low.low, high.high), runs)
 
-    return Claim(f"{name} fails to converge", estimate, below=0.5)
+    return Claim(text or f"{name} fails to converge", estimate, below=0.5)
 
 
 def _json_number(value: float) -> float | None:

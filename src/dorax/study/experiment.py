@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from dorax.study.measures import AXES, Q_ERROR, Axis, Measure
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -13,8 +15,20 @@ if TYPE_CHECKING:
     from dorax.study.claims import Claim
     from dorax.study.results import Results
 
-Axis = Literal["episode", "step"]
-AXES: tuple[Axis, ...] = ("episode", "step")
+__all__ = [
+    "AXES",
+    "FULL",
+    "QUICK",
+    "Axis",
+    "Cell",
+    "Experiment",
+    "Measure",
+    "Progress",
+    "Run",
+    "Setting",
+    "Size",
+    "Table",
+]
 
 Setting = Mapping[str, float]
 Progress = Callable[[float, int], None]  # the share that is done, and steps so far
@@ -49,14 +63,16 @@ class Cell:
     """One agent of an experiment: how to run it, and the grid that its numbers are fitted on.
 
     `run` takes settings (one is empty where there is no grid), seeds and a progress
-    callback, and returns a dataset with the dimensions setting and seed. A choice at the
-    end of its grid is suspect, but for the `limits` that a number cannot pass anyway.
+    callback, and returns a dataset with the dimensions setting and seed. What is fitted is
+    the time until `measure` reaches its bar. A choice at the end of its grid is suspect,
+    but for the `limits` that a number cannot pass anyway.
     """
 
     name: str
     run: Run
     grid: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
     limits: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
+    measure: Measure = Q_ERROR
 
 
 @dataclass(frozen=True)

@@ -5,35 +5,72 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
-from dorax.study.experiment import Axis
 from dorax.study.statistics import Floats, Times
 
+Axis = Literal["episode", "step"]
+AXES: tuple[Axis, ...] = ("episode", "step")
+
 THRESHOLD = 0.01  # of the error of knowing nothing, which is where Q = 0 starts
+WINDOW = 20  # episodes over which success is counted
+FAILURES_ALLOWED = 0.1  # of them
 
 
-def times_to_threshold(data: xr.Dataset, axis: Axis, bar: str = "q_error_of_zero") -> Times:
-    """Episodes or steps until q_error first ends an episode at or below a share of `bar`.
+@dataclass(frozen=True)
+class Measure:
+    """A curve over episodes that falls from about 1 as an agent learns, and the bar that it has to reach."""
 
-    Usually that is the error of Q = 0: each agent's own start would be lower for some than for others.
-    """
-    is_there = np.asarray(data.q_error <= THRESHOLD * data[bar])
+    name: str
+    curve: Callable[[xr.Dataset], xr.DataArray]
+    bar: float
+
+
+def error_of_q(data: xr.Dataset) -> xr.DataArray:
+    """The error of Q over that of Q = 0: each agent's own start would be lower for some than for others."""
+    return data.q_error / data.q_error_of_zero
+
+
+def error_of_q_since_start(data: xr.Dataset) -> xr.DataArray:
+    """The error of Q over that of the agent's own start."""
+    return data.q_error / data.q_error_at_start
+
+
+def recent_failures(data: xr.Dataset) -> xr.DataArray:
+    """The share of the last episodes without any reward; before there are enough, what is missing counts as failed."""
+    returns = data["return"]
+    failed = np.where(np.isnan(returns.values), np.nan, np.asarray(returns.values <= 0, float))
+    total = np.cumsum(np.concatenate([np.ones((*failed.shape[:-1], WINDOW)), failed], axis=-1), axis=-1)
+    return returns.copy(data=(total[..., WINDOW:] - total[..., :-WINDOW]) / WINDOW)
+
+
+Q_ERROR = Measure("the error of Q is below 1 % of that of Q = 0", error_of_q, THRESHOLD)
+OWN_Q_ERROR = Measure("the error of Q is below 1 % of its start", error_of_q_since_start, THRESHOLD)
+SUCCESS = Measure(f"{1 - FAILURES_ALLOWED:.0%} of {WINDOW} episodes succeed", recent_failures, FAILURES_ALLOWED)
+
+
+def times_to_threshold(data: xr.Dataset, axis: Axis, measure: Measure = Q_ERROR) -> Times:
+    """Episodes or steps until an episode first ends with the measure at or below its bar."""
+    curve = measure.curve(data).values
+    is_there = np.asarray(curve <= measure.bar)
     first = np.asarray(np.argmax(is_there, axis=-1))
     is_reached = np.asarray(is_there.any(axis=-1))
-    watched = np.sum(np.isfinite(data.q_error.values), axis=-1)
+    watched = np.sum(np.isfinite(curve), axis=-1)
     if axis == "episode":
         return Times(np.where(is_reached, first + 1.0, watched), is_reached)
     steps = np.take_along_axis(data.steps.values, first[..., None], axis=-1)[..., 0]
     return Times(np.where(is_reached, steps, data.total_steps.values * 1.0), is_reached)
 
 
-def area_under_curve(data: xr.Dataset, axis: Axis) -> Floats:
-    """The mean of q_error over its start, along an axis; a run that has ended keeps its last error."""
-    error = data.q_error.copy(data=held(data.q_error.values)).fillna(data.q_error_at_start) / data.q_error_at_start
+def area_under_curve(data: xr.Dataset, axis: Axis, measure: Measure = Q_ERROR) -> Floats:
+    """The mean of a measure along an axis; a run that has ended keeps its last value."""
+    curve = measure.curve(data)
+    error = curve.copy(data=held(curve.values)).fillna(1.0)
     if axis == "episode":
         return np.asarray(error.mean("episode"))
     horizon = float(data.total_steps.max())
@@ -48,13 +85,13 @@ def held(curves: Floats) -> Floats:
     return np.where(np.isfinite(curves), curves, np.take_along_axis(curves, last, axis=-1))
 
 
-def summary(data: xr.Dataset) -> xr.Dataset:
+def summary(data: xr.Dataset, measure: Measure = Q_ERROR) -> xr.Dataset:
     """What fitting needs of a tuning run, setting x seed: times, whether reached, areas."""
     dims = ("setting", "seed")
     columns: dict[str, Any] = {}
-    for axis in ("episode", "step"):
-        times = times_to_threshold(data, axis)
+    for axis in AXES:
+        times = times_to_threshold(data, axis, measure)
         columns[f"time_by_{axis}"] = (dims, times.time)
         columns[f"reached_by_{axis}"] = (dims, times.is_reached)
-        columns[f"area_by_{axis}"] = (dims, area_under_curve(data, axis))
+        columns[f"area_by_{axis}"] = (dims, area_under_curve(data, axis, measure))
     return xr.Dataset(columns, coords={"setting": data.setting, "seed": data.seed})

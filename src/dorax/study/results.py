@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -84,7 +85,7 @@ def _cell_result(name: str, cell: Cell, size: Size, store: Store, watch: Watch |
         data = work.done("", settings, seeds)
         return CellResult(cell.name, dict.fromkeys(AXES, data.isel(setting=0)), seconds=float(data.attrs["seconds"]))
     tuning_seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + size.tuning_seeds)
-    tuning = work.done("tuning", settings, tuning_seeds, measures.summary)
+    tuning = work.done("tuning", settings, tuning_seeds, partial(measures.summary, measure=cell.measure))
     choices: dict[Axis, Choice] = {axis: choose(cell, tuning, axis) for axis in AXES}
     chosen = [choices[axis].setting for axis in AXES]
     distinct = [chosen[0]] if chosen[0] == chosen[1] else chosen

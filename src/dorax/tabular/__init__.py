@@ -1,10 +1,8 @@
 """Agents with tables, and the engine that trains many of them at once."""
 
 from dorax.tabular.agent import TabularAgent
-from dorax.tabular.devices import use_all_cores
 from dorax.tabular.learner import TabularLearner
 from dorax.tabular.learners import DelayedQLearning, QLearning
-from dorax.tabular.settings import grid
 from dorax.tabular.training import Training, train
 
 __all__ = [
@@ -13,7 +11,5 @@ __all__ = [
     "TabularAgent",
     "TabularLearner",
     "Training",
-    "grid",
     "train",
-    "use_all_cores",
 ]

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from dorax.tabular.agent import Arrival, TabularAgent
@@ -184,11 +183,6 @@ def new_lanes(agent: TabularAgent, world: World, episodes: int, is_running: jax.
     numbers, structure = eqx.partition(agent, eqx.is_array)
     make = lambda numbers, is_running: new_lane(eqx.combine(numbers, structure), world, episodes, is_running)  # noqa: E731
     return jax.vmap(make)(numbers, is_running)
-
-
-def lane_sharding() -> NamedSharding:
-    """Lanes are dealt out over all devices."""
-    return NamedSharding(Mesh(np.array(jax.devices()), ("lane",)), P("lane"))
 
 
 def _compensated_sum(total: jax.Array, lost: jax.Array, term: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dorax.core.checks import InvalidInput, check_probability
+from dorax.lanes.running import Progress, by_seed_and_setting, check_whole, deal, in_chunks, seed_list
+from dorax.lanes.settings import Setting, labels, stacked
 from dorax.mdps import MDP
 from dorax.tabular.agent import TabularAgent
-from dorax.tabular.engine import Lane, Limits, Program, lane_sharding, new_lanes, run_blocks
-from dorax.tabular.settings import Setting, stacked
+from dorax.tabular.engine import Lane, Limits, Program, new_lanes, run_blocks
 from dorax.tabular.world import World, make_world
 
 if TYPE_CHECKING:
     import xarray as xr
-
-Progress = Callable[[float, int], None]  # the share that is done, and steps so far
-
-_LANES_PER_DEVICE = 16  # a multiple of this, so that every lane runs in the same vector code on any CPU
-_CHUNK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -89,10 +83,10 @@ def train(
     different sizes then share one compiled program. The same seed gives the same numbers
     bit for bit, whatever runs beside it.
     """
-    seed_list = _seed_list(seeds)
-    _check_whole("episodes", episodes)
+    chosen = seed_list(seeds)
+    check_whole("episodes", episodes)
     if max_steps is not None:
-        _check_whole("max_steps", max_steps)
+        check_whole("max_steps", max_steps)
     if until is not None:
         check_probability("until", until)
     if settings is not None and not settings:
@@ -105,11 +99,11 @@ def train(
         steps=jnp.asarray(2**31 - 1 if max_steps is None else max_steps, jnp.int32),
         q_error_share=jnp.asarray(-1.0 if until is None else until, float),
     )
-    ended = _run(agents, world, limits, len(setting_list), seed_list, episodes, lanes, progress)
+    ended = _run(agents, world, limits, len(setting_list), chosen, episodes, lanes, progress)
     if not tables:  # they may be large: leave them where they are
         ended = ended._replace(tables={}, counts=ended.steps)
-    ended = _by_seed_and_setting(ended, len(seed_list), len(setting_list))
-    data = _dataset(ended, setting_list, seed_list, mdp, tables)
+    ended = by_seed_and_setting(ended, len(chosen), len(setting_list))
+    data = _dataset(ended, setting_list, chosen, mdp, tables)
     mean, variance = np.asarray(world.answer_moments, np.float64)
     data["q_error_of_zero"] = mean**2 + variance
     return data if settings is not None else data.isel(setting=0, drop=True)
@@ -126,49 +120,21 @@ def _run(
     progress: Progress | None,
 ) -> Lane:
     """All lanes to their end."""
-    sharding = lane_sharding()
-    lanes_wanted = settings * len(seeds)
-    multiple = _LANES_PER_DEVICE * sharding.mesh.size
-    count = -(-max(lanes_wanted, least) // multiple) * multiple
-    # Settings vary fastest, so that a slow one is spread over all devices.
-    setting_of_lane = np.arange(count) % settings
-    seed_of_lane = np.asarray(seeds, np.uint32)[np.minimum(np.arange(count) // settings, len(seeds) - 1)]
-    numbers, structure = eqx.partition(agents, eqx.is_array)
-    numbers = jax.tree.map(lambda leaf: np.asarray(leaf)[setting_of_lane], numbers)
-    keys = jax.vmap(jax.random.key)(jnp.asarray(seed_of_lane))
-    is_running = np.arange(count) < lanes_wanted
-    numbers, keys, is_running = jax.device_put((numbers, keys, is_running), sharding)
-    agents = eqx.combine(numbers, structure)
+    dealt = deal(agents, settings, seeds, least)
+    program = Program(dealt.agents, world, limits, dealt.keys)
+    lanes = jax.device_put(new_lanes(dealt.agents, world, capacity, dealt.is_wanted), dealt.sharding)
 
-    lanes = jax.device_put(new_lanes(agents, world, capacity, is_running), sharding)
-    program = Program(agents, world, limits, keys)
-    for ran in _chunks(program, lanes, sharding.mesh):
+    def advance(lanes: Lane, first: int, blocks: int) -> Lane:
+        return run_blocks(
+            program, lanes, jnp.asarray(first, jnp.int32), jnp.asarray(blocks, jnp.int32), mesh=dealt.mesh
+        )
+
+    for ran in in_chunks(advance, lanes, lambda lanes: lanes.is_running):
         lanes = ran
         if progress is not None:
-            progress(_share_done(lanes, limits, lanes_wanted), int(np.sum(np.asarray(lanes.steps), dtype=np.int64)))
+            share = _share_done(lanes, limits, settings * len(seeds))
+            progress(share, int(np.sum(np.asarray(lanes.steps), dtype=np.int64)))
     return lanes
-
-
-def _chunks(program: Program, lanes: Lane, mesh: Any) -> Iterator[Lane]:
-    """The lanes after each chunk of about half a second, until none is running."""
-    block, blocks, is_compiled = 0, 16, False
-    while np.any(lanes.is_running):
-        began = time.perf_counter()
-        lanes = run_blocks(program, lanes, jnp.asarray(block, jnp.int32), jnp.asarray(blocks, jnp.int32), mesh=mesh)
-        jax.block_until_ready(lanes)
-        block += blocks
-        if is_compiled:
-            pace = _CHUNK_SECONDS / max(time.perf_counter() - began, 1e-3)
-            blocks = int(np.clip(blocks * min(pace, 8.0), 1, 1 << 16))
-        is_compiled = True
-        yield lanes
-
-
-def _by_seed_and_setting(lanes: Lane, seeds: int, settings: int) -> Lane:
-    """The lanes as NumPy arrays with the axes seed and setting in front, without the idle ones."""
-    return jax.tree.map(
-        lambda leaf: np.asarray(leaf)[: seeds * settings].reshape(seeds, settings, *leaf.shape[1:]), lanes
-    )
 
 
 def _share_done(lanes: Lane, limits: Limits, lanes_wanted: int) -> float:
@@ -197,7 +163,7 @@ def _dataset(lanes: Lane, settings: list[Setting], seeds: list[int], mdp: MDP, t
         },
         coords={
             "seed": seeds,
-            "setting": [", ".join(f"{name}={value:.12g}" for name, value in point.items()) for point in settings],
+            "setting": labels(settings),
             "episode": episode,
         },
         attrs={"mdp": mdp.name},
@@ -216,18 +182,3 @@ def _shared_discount(agents: TabularAgent) -> float:
             f"discount is {discounts[0]:g} and {discounts[1]:g} in one call; allowed: one discount a call"
         )
     return float(np.asarray(agents.discount).flat[0])
-
-
-def _check_whole(name: str, value: int) -> None:
-    if not isinstance(value, int | np.integer) or not 1 <= value < 2**31:
-        raise InvalidInput(f"{name} is {value}; allowed: a whole number from 1 to {2**31 - 1}")
-
-
-def _seed_list(seeds: int | Sequence[int]) -> list[int]:
-    if isinstance(seeds, int | np.integer):
-        chosen = list(range(seeds))
-    else:
-        chosen = [int(seed) for seed in seeds] if isinstance(seeds, Iterable) else []
-    if not chosen or min(chosen) < 0 or max(chosen) >= 2**32:
-        raise InvalidInput(f"seeds is {seeds!r}; allowed: a number of seeds, or a list of numbers from 0 to 2**32 - 1")
-    return chosen

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dorax
-from dorax.tabular.settings import stacked, with_setting
+from dorax.lanes.settings import stacked, with_setting
 
 AGENT = dorax.TabularAgent(
     rule=dorax.LLL(dorax.Softmax(temperature=1.0)),

@@ -21,6 +21,11 @@ def grid(**values: Sequence[float]) -> list[dict[str, float]]:
     return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
 
 
+def labels(settings: Sequence[Setting]) -> list[str]:
+    """Settings in words, as the coordinate of a dataset."""
+    return [", ".join(f"{name}={value:.12g}" for name, value in point.items()) for point in settings]
+
+
 def with_setting(agent: Any, setting: Setting) -> Any:
     """The agent with the named numbers replaced, and checked as if it had been built with them.
 

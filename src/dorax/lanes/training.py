@@ -1,0 +1,215 @@
+"""Training in simulated environments: an agent, an environment and seeds become a labelled dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dorax.core.checks import InvalidInput
+from dorax.envs.functional import check_spaces
+from dorax.lanes.episodes import Lane, Limits, Program, Scene, counts_at, new_lanes, run_blocks
+from dorax.lanes.running import Progress, by_seed_and_setting, check_whole, deal, in_chunks, seed_list
+from dorax.lanes.settings import Setting, labels, stacked
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Visits and counts over the observation space, recorded every so many episodes in equal bins a dimension."""
+
+    bins: tuple[int, ...]
+    every: int
+
+
+@dataclass(frozen=True)
+class EpisodeTraining:
+    """What `train` does in simulated environments, as data: call it with settings and seeds."""
+
+    agent: Any
+    env: Any
+    episodes: int
+    max_steps: int | None = None
+    test_every: int | None = None
+    maps: Maps | None = None
+    lanes: int = 1
+
+    def __call__(
+        self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None = None
+    ) -> xr.Dataset:
+        return train_in_environment(
+            self.agent,
+            self.env,
+            self.episodes,
+            seeds,
+            settings=settings,
+            max_steps=self.max_steps,
+            test_every=self.test_every,
+            maps=self.maps,
+            lanes=self.lanes,
+            progress=progress,
+        )
+
+
+def train_in_environment(
+    agent: Any,
+    env: Any,
+    episodes: int,
+    seeds: int | Sequence[int] = 1,
+    *,
+    params: Any = None,
+    settings: Sequence[Setting] | None = None,
+    max_steps: int | None = None,
+    test_every: int | None = None,
+    maps: Maps | None = None,
+    lanes: int = 1,
+    progress: Progress | None = None,
+) -> xr.Dataset:
+    """Train one learner for every seed, and for every setting if there are any, all side by side.
+
+    `env` is a functional environment: ours, or any with gymnax's interface. A run ends
+    after `episodes` training episodes or `max_steps` steps. After every `test_every`-th of
+    them one greedy episode is played, from which nothing is learned.
+
+    The result has the dimensions seed and episode, preceded by setting where there are
+    settings, and the variables `return`, `length` and `steps` (made since the start of
+    the run), and for the tests `test_return` and `test_length` over the dimension test,
+    whose coordinate is the number of episodes trained; what a run did not reach is NaN.
+    `maps` adds, over the dimension snapshot, `visits` of each bin so far and the `count`
+    at its centre, summed over actions. The same seed gives the same numbers bit for bit,
+    whatever runs beside it.
+    """
+    chosen = seed_list(seeds)
+    check_whole("episodes", episodes)
+    for name, value in (("max_steps", max_steps), ("test_every", test_every), ("maps.every", maps and maps.every)):
+        if value is not None:
+            check_whole(name, value)
+    if settings is not None and not settings:
+        raise InvalidInput("settings is []; allowed: at least one setting, or None")
+    setting_list: list[Setting] = [{}] if settings is None else list(settings)
+    params = env.default_params if params is None else params
+    low, high, actions = check_spaces(env, params)
+    if maps is not None and len(maps.bins) != len(low):
+        raise InvalidInput(f"maps.bins is {maps.bins}; allowed: one number for each of {len(low)} dimensions")
+    scene = Scene(env, tuple(low.tolist()), tuple(high.tolist()), episodes, test_every, maps.bins if maps else None)
+    dealt = deal(stacked(agent, setting_list), len(setting_list), chosen, lanes)
+    program = Program(
+        learner=dealt.agents.learner(scene.low, scene.high, actions),
+        params=jax.tree.map(jnp.asarray, params),
+        limits=Limits(
+            episodes=jnp.asarray(episodes, jnp.int32),
+            steps=jnp.asarray(2**31 - 1 if max_steps is None else max_steps, jnp.int32),
+        ),
+        keys=dealt.keys,
+    )
+    new = new_lanes(program.learner, program.params, dealt.keys, dealt.is_wanted, scene)
+    ended = jax.device_put(new, dealt.sharding)
+    marks = [episodes] if maps is None else [*range(maps.every, episodes, maps.every), episodes]
+    snapshots = []
+    for mark in marks:
+        ended = _run_to(mark, program, ended, scene, dealt.mesh, dealt.is_wanted, episodes, progress)
+        if maps is not None:
+            snapshots.append(_snapshot(program.learner, ended, scene))
+    seeds_and_settings = len(chosen), len(setting_list)
+    # What a learner remembers may be large: it stays where it is.
+    kept = by_seed_and_setting(ended._replace(memory=None, arrival=None, visits=None), *seeds_and_settings)
+    data = _dataset(kept, setting_list, chosen, scene, str(getattr(env, "name", type(env).__name__)))
+    data.attrs["parameters"] = program.learner.parameters
+    for name, values in _stacked_snapshots(snapshots, seeds_and_settings).items():
+        axes = tuple(f"bin_{i}" for i in range(len(low)))
+        data[name] = (("seed", "setting", "snapshot", *axes), values)
+        data = data.assign_coords(snapshot=marks)
+    data = data.transpose("setting", "seed", ...)
+    return data if settings is not None else data.isel(setting=0, drop=True)
+
+
+def _run_to(
+    mark: int,
+    program: Program,
+    lanes: Lane,
+    scene: Scene,
+    mesh: Any,
+    is_wanted: jax.Array,
+    episodes: int,
+    progress: Progress | None,
+) -> Lane:
+    """All lanes until they have finished so many episodes, or their steps."""
+    program = program._replace(limits=program.limits._replace(episodes=jnp.asarray(mark, jnp.int32)))
+    wanted = np.asarray(is_wanted)
+    is_open = wanted & (np.asarray(lanes.episode) < mark) & (np.asarray(lanes.steps) < int(program.limits.steps))
+    lanes = lanes._replace(is_running=jax.device_put(is_open, is_wanted.sharding))
+
+    def advance(lanes: Lane, first: int, blocks: int) -> Lane:
+        del first
+        return run_blocks(program, lanes, jnp.asarray(blocks, jnp.int32), scene=scene, mesh=mesh)
+
+    for ran in in_chunks(advance, lanes, lambda lanes: lanes.is_running):
+        lanes = ran
+        _check_unbroken(lanes)
+        if progress is not None:
+            by_step = np.asarray(lanes.steps) / int(program.limits.steps)
+            share = np.maximum(np.asarray(lanes.episode) / episodes, by_step)[wanted]
+            progress(float(np.minimum(share, 1.0).mean()), int(np.asarray(lanes.steps, np.int64)[wanted].sum()))
+    return lanes
+
+
+def _check_unbroken(lanes: Lane) -> None:
+    broken = np.flatnonzero(lanes.is_broken)
+    if broken.size:
+        *observation, reward = np.asarray(lanes.offence)[broken[0]].tolist()
+        raise InvalidInput(
+            f"after {int(lanes.steps[broken[0]])} steps the observation is {[float(f'{x:g}') for x in observation]} "
+            f"and the reward {reward:g}; allowed: numbers, within the bounds that the environment declares"
+        )
+
+
+def _snapshot(learner: Any, lanes: Lane, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """Visits so far and the counts at the centre of each bin, lane by lane."""
+    bins = scene.bins or ()
+    edges = [
+        low + (high - low) * (np.arange(n) + 0.5) / n for low, high, n in zip(scene.low, scene.high, bins, strict=True)
+    ]
+    centres = np.stack(np.meshgrid(*edges, indexing="ij"), axis=-1).reshape(-1, len(bins))
+    counts = np.asarray(counts_at(learner, lanes.memory, jnp.asarray(centres, float))).sum(axis=-1)
+    return np.asarray(lanes.visits), counts.reshape(-1, *bins)
+
+
+def _stacked_snapshots(snapshots: list[tuple[np.ndarray, np.ndarray]], shape: tuple[int, int]) -> dict[str, np.ndarray]:
+    if not snapshots:
+        return {}
+    visits, counts = (np.stack(maps, axis=1) for maps in zip(*snapshots, strict=True))
+    return dict(zip(("visits", "count"), by_seed_and_setting((visits, counts), *shape), strict=True))
+
+
+def _dataset(lanes: Lane, settings: list[Setting], seeds: list[int], scene: Scene, name: str) -> xr.Dataset:
+    import xarray as xr
+
+    episode = np.arange(1, scene.episodes + 1)
+    is_recorded = episode <= lanes.episode[..., None]
+    returns, lengths = np.moveaxis(np.where(is_recorded[..., None], lanes.records, np.nan), -1, 0)
+    dims = ("seed", "setting", "episode")
+    data = xr.Dataset(
+        {
+            "return": (dims, returns),
+            "length": (dims, lengths),
+            "steps": (dims, np.cumsum(lengths, axis=-1, dtype=np.float64)),
+            "total_steps": (dims[:2], lanes.steps),
+        },
+        coords={"seed": seeds, "setting": labels(settings), "episode": episode},
+        attrs={"environment": name},
+    )
+    if scene.test_every is not None:
+        test = scene.test_every * np.arange(1, scene.tests + 1)
+        is_tested = test <= lanes.episode[..., None]
+        assert lanes.tests is not None
+        returns, lengths = np.moveaxis(np.where(is_tested[..., None], lanes.tests, np.nan), -1, 0)
+        data = data.assign_coords(test=test)
+        data["test_return"] = ((*dims[:2], "test"), returns)
+        data["test_length"] = ((*dims[:2], "test"), lengths)
+    return data
