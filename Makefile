@@ -2,34 +2,39 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.installed
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
 .PHONY: reproduce test lint check bench readme clean
 
-reproduce: $(STAMP)
+reproduce: .venv/.installed
 	$(BIN)/dorax reproduce
 
 test: lint check
 	$(BIN)/pytest -n 2
 
-lint: $(STAMP)
+lint: .venv/.developing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-check: $(STAMP)
+check: .venv/.developing
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: $(STAMP)
+bench: .venv/.installed
 	$(BIN)/dorax bench
 
-readme: $(STAMP)
+readme: .venv/.installed
 	$(BIN)/dorax report --readme README.md
 
 clean:
 	rm -rf .venv out
 
-$(STAMP): pyproject.toml constraints.txt
+# What running needs, and what testing needs beyond it.
+.venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("dorax needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	touch $(STAMP)
+	$(INSTALL) .
+	touch $@
+
+.venv/.developing: .venv/.installed
+	$(INSTALL) '.[dev]'
+	touch $@

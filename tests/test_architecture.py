@@ -19,7 +19,7 @@ ALLOWED = {
     "deep": {"core", "envs", "lanes"},
     "training": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
     "study": {"core", "files"},
-    "experiments": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep", "study"},
+    "experiments": {"core", "files", "mdps", "envs", "lanes", "tabular", "linear", "deep", "study"},
     "bench": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
     "cli": {"core", "lanes", "study", "experiments", "bench"},
 }

@@ -6,7 +6,7 @@ import pytest
 
 from dorax import experiments
 from dorax.study import figures
-from dorax.study.claims import judge
+from dorax.study.claims import judged
 from dorax.study.experiment import Size
 from dorax.study.report import write_report
 from dorax.study.results import run
@@ -24,7 +24,8 @@ def ignore(name):
 def test_an_experiment_runs_judges_its_claims_and_draws_its_figure(name, tmp_path):
     experiment, store = EXPERIMENTS[name], Store(tmp_path)
     results = run(name, experiment, TOY, store, ignore)
-    rows = [judge(name, experiment.figure, claim, results) for claim in experiment.claims]
+    rows = judged(name, experiment, results)
+    assert rows
     assert {row["verdict"] for row in rows} <= {"holds", "fails", "unclear"}
     figure = figures.drawn(experiment, results)
     assert all(panel.has_data() for panel in figure.axes)

@@ -68,9 +68,10 @@ class Report:
     out: Path = Path("out")
     """The folder with results."""
     readme: Path | None = None
-    """Also put the table of claims and the headline figure into this README."""
+    """Also put the table of claims and the headline figure into this README, and keep how long all of it took."""
 
     def __call__(self) -> None:
+        from dorax.experiments import _durations
         from dorax.study.readme import update_readme
         from dorax.study.report import verdicts_by_experiment, write_report
         from dorax.study.store import Store
@@ -82,9 +83,10 @@ class Report:
             print(f"{path} is damaged; dorax run will run it again")
         for name, verdicts in verdicts_by_experiment(claims).items():
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("holds", "fails", "unclear"))
-            print(f"{name:20} {words}")
+            print(f"{name:22} {words}")
         if self.readme is not None:
             update_readme(self.readme, experiments, claims, self.out)
+            _durations.record(self.out / "durations.json")
         print(f"wrote {self.out / 'report.html'} and {self.out / 'claims.json'}")
 
 
@@ -146,15 +148,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(experiments: dict[str, Experiment], options: Run) -> None:
+    from dorax.experiments._durations import expected_seconds, in_words
     from dorax.study.progress import watching
     from dorax.study.results import run
     from dorax.study.store import Store
 
     sizes = {name: _size(experiment, options) for name, experiment in experiments.items()}
     store = Store(options.out)
-    with watching(_CONSOLE, len(experiments)) as watcher:
-        for number, (name, experiment) in enumerate(experiments.items()):
-            watcher.finished(number, len(experiments))
+    expected = expected_seconds(experiments)
+    total, done = sum(expected.values()), 0.0
+    if not options.quick:
+        _say(f"{len(experiments)} experiments: about {in_words(total)} on two cores; what is finished is not run again")
+    with watching(_CONSOLE, total) as watcher:
+        for name, experiment in experiments.items():
             if options.fresh:
                 store.clear(name)
             began = time.perf_counter()
@@ -162,7 +168,9 @@ def _run(experiments: dict[str, Experiment], options: Run) -> None:
             for path in store.damaged:
                 _say(f"{path} was damaged and has been run again")
             store.damaged.clear()
-            _say(f"{name:20} {time.perf_counter() - began:6.1f} s  {experiment.title}")
+            done += expected[name]
+            watcher.finished(done)
+            _say(f"{name:22} {time.perf_counter() - began:6.1f} s  {experiment.title}")
 
 
 def _size(experiment: Experiment, options: Run) -> Size:

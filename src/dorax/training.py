@@ -27,12 +27,19 @@ def train(agent: Any, world: Any, episodes: int, seeds: int | Sequence[int] = 1,
     """
     if isinstance(agent, tabular.TabularAgent):
         if not isinstance(world, MDP):
-            raise InvalidInput(f"the world of a TabularAgent is {world!r}; allowed: a finite MDP, see dorax.mdps")
+            raise InvalidInput(f"the world of a TabularAgent is {_shown(world)}; allowed: a finite MDP, see dorax.mdps")
         return tabular.train(agent, world, episodes, seeds, **options)
-    if not hasattr(agent, "learner"):
-        raise InvalidInput(f"agent is {agent!r}; allowed: a TabularAgent, a LinearAgent or a DeepAgent")
-    if not hasattr(world, "step_env"):
+    if isinstance(agent, type) or not hasattr(agent, "learner"):
+        raise InvalidInput(f"agent is {_shown(agent)}; allowed: a TabularAgent, a LinearAgent or a DeepAgent")
+    if isinstance(world, type) or not hasattr(world, "step_env"):
         raise InvalidInput(
-            f"the world of a {type(agent).__name__} is {world!r}; allowed: a functional environment, see dorax.envs"
+            f"the world of a {type(agent).__name__} is {_shown(world)}; "
+            "allowed: a functional environment, see dorax.envs"
         )
     return train_in_environment(agent, world, episodes, seeds, **options)
+
+
+def _shown(thing: Any) -> str:
+    """The beginning of what it looks like, on one line."""
+    words = " ".join(repr(thing).split())
+    return words if len(words) <= 80 else f"{words[:80]}…"

@@ -308,3 +308,11 @@ def test_gymnax_s_spaces_are_understood(refused):
     assert number == 3
     with refused("the action space of Pendulum-v1 is Box("):
         check_spaces(*gymnax.make("Pendulum-v1"))
+
+
+def test_the_largest_number_is_as_good_as_no_bound():
+    largest = np.finfo(np.float32).max
+    space = spaces.Box(np.array([-largest, 0], np.float32), np.array([largest, 1], np.float32))
+    low, high, _ = check_spaces(with_spaces(space, spaces.Discrete(2)), None)
+    assert low.tolist() == [-np.inf, 0]
+    assert high.tolist() == [np.inf, 1]

@@ -14,8 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 from dorax import mdps
+from dorax.bench.dense_loop import run_dense_loop
 from dorax.bench.numpy_loop import LoopAgent, run_loop
-from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax, Visits
+from dorax.core import LLL, EpsilonGreedy, EValues, LogisticE, Sample, Softmax, Visits
+from dorax.envs import SparseMountainCar
+from dorax.lanes.training import train_in_environment
+from dorax.linear import LinearAgent
 from dorax.tabular import TabularAgent, train
 
 _TURNS = 7
@@ -54,6 +58,8 @@ def measure() -> list[Yardstick]:
             "visits": lambda: _engine_rate(plain, 50, steps=40_000),
             "15": lambda: _engine_rate(walking, 50, steps=160_000, mdp=short),
             "15000": lambda: _engine_rate(walking, 50, steps=160_000, mdp=long),
+            "dense": _dense_rate,
+            "tiles": lambda: _tile_rate(50, steps=60_000),
         }
     )
     return [
@@ -62,6 +68,7 @@ def measure() -> list[Yardstick]:
         _yardstick("cost of a step, 15 000 states over 15", rates["long"], rates["50"], at_most=2.0),
         _yardstick("the same, a random walk from anywhere", rates["15000"], rates["15"], at_most=2.0),
         _yardstick("cost of a step, E-values over visits", rates["e-values"], rates["visits"], at_most=1.5),
+        _yardstick("tiles over dense features in a loop, 50 lanes", rates["tiles"], rates["dense"], at_least=250),
     ]
 
 
@@ -75,7 +82,7 @@ def print_yardsticks(console: Console, as_json: bool) -> None:
             )
         )
         return
-    table = Table(box=None, pad_edge=False, title=f"Bridge(15), LLL softmax, with records, on {', '.join(devices)}")
+    table = Table(box=None, pad_edge=False, title=f"LLL softmax with records, on {', '.join(devices)}")
     for heading in ("yardstick", "ratio", "range", "aim", "met", "steps/s", "reference"):
         table.add_column(heading)
     for each in found:
@@ -111,6 +118,20 @@ def _numpy_rate() -> float:
     began = time.perf_counter()
     result = run_loop(LoopAgent(), mdps.bridge(15), 1000, uniforms)
     return sum(result.lengths) / (time.perf_counter() - began)
+
+
+def _tile_rate(lanes: int, steps: int) -> float:
+    """The mountain car by tile coding: steps of all lanes per second, a whole call with its dataset."""
+    agent = LinearAgent(rule=LLL(Softmax(1.0)), e_values=LogisticE(0.99))
+    began = time.perf_counter()
+    data = train_in_environment(agent, SparseMountainCar(), episodes=steps // 50, seeds=lanes, max_steps=steps)
+    return float(data.total_steps.sum()) / (time.perf_counter() - began)
+
+
+def _dense_rate(steps: int = 6000) -> float:
+    began = time.perf_counter()
+    run_dense_loop(steps)
+    return steps / (time.perf_counter() - began)
 
 
 def _by_turns(work: dict[str, Callable[[], float]]) -> dict[str, np.ndarray]:

@@ -41,6 +41,10 @@ class LogisticE(eqx.Module):
         output = as_float(output, xp)
         return _softplus(-output, xp) / -xp.log1p(-as_float(self.learning_rate, xp, like=output))
 
+    def visited_count(self, output: Array, error: Array) -> Array:
+        """The count after this visit, which a bonus is made from."""
+        return self.count(output + self.step_size * error)
+
     def error(self, output: Array, successor_output: Array, is_terminal: Array) -> Array:
         xp = namespace(output, successor_output)
         output = as_float(output, xp)
@@ -69,6 +73,10 @@ class CountE(eqx.Module):
         xp = namespace(output)
         output = as_float(output, xp)
         return xp.maximum(output, xp.zeros_like(output))
+
+    def visited_count(self, output: Array, error: Array) -> Array:
+        """The count after this visit, which a bonus is made from: all of it, and so never 0, whatever the step size."""
+        return self.count(output + error)
 
     def error(self, output: Array, successor_output: Array, is_terminal: Array) -> Array:
         xp = namespace(output, successor_output)

@@ -15,6 +15,7 @@ from dorax.core.checks import InvalidInput, check_at_least, check_discount
 from dorax.deep import losses
 from dorax.deep.replay import Replay, Step, added, empty, sample
 from dorax.lanes.episodes import BLOCK, Transition, View
+from dorax.lanes.running import check_whole
 
 
 class DeepAgent(eqx.Module):
@@ -47,6 +48,8 @@ class DeepAgent(eqx.Module):
             raise InvalidInput(f"e_values is {self.e_values!r}; allowed: LogisticE, CountE, None or a form like them")
         if self.learns_e_from not in ("visits", "replay"):
             raise InvalidInput(f"learns_e_from is {self.learns_e_from!r}; allowed: 'visits', 'replay'")
+        for name in ("width", "depth", "batch", "capacity", "target_every"):
+            check_whole(name, getattr(self, name))
         if self.update_every < 1 or BLOCK % self.update_every:
             raise InvalidInput(f"update_every is {self.update_every}; allowed: a divisor of {BLOCK}")
         if self.bonus is not None and self.e_values is None:
@@ -85,12 +88,11 @@ class NetworkLearner(eqx.Module):
     @property
     def parameters(self) -> int:
         """The number of weights of each of the two networks."""
-        return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(self._network(jax.random.key(0)), eqx.is_array)))
+        return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(self._shape(), _is_shape)))
 
     def initial(self, key: jax.Array) -> Memory:
-        q_key, e_key = jax.random.split(key)
-        q = eqx.filter(self._network(q_key), eqx.is_array)
-        e = eqx.filter(_zero_last_layer(self._network(e_key)), eqx.is_array)
+        q, e = self._weights(key)
+        e = _zero_last_layer(e)
         zero = jnp.zeros((), jnp.int32)
         nothing = Step(jnp.zeros(len(self.low)), zero, jnp.zeros(()), zero > 0, jnp.zeros(len(self.low)), zero)
         changing = Changing(q, q, _adam().init(q), e, e, _adam().init(e), zero)
@@ -114,19 +116,19 @@ class NetworkLearner(eqx.Module):
             outputs, gradient_of = jax.vjp(lambda e: self._applied(e, step.features), e)
             output = outputs[step.action]
             successor = step.next_view.outputs[step.next_action]
-            change = form.step_size * form.error(output, successor, step.is_terminal)
+            error = form.error(output, successor, step.is_terminal)
             if agent.learns_e_from == "visits":
                 (slope,) = gradient_of(jax.nn.one_hot(step.action, self.actions))
                 size = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope))
-                stride = jnp.where(learns, change / jnp.maximum(size, 1e-3), 0.0)
+                stride = jnp.where(learns, form.step_size * error / jnp.maximum(size, 1e-3), 0.0)
                 e = jax.tree.map(lambda weight, leaf: weight + stride * leaf, e, slope)
             if agent.bonus is not None:
-                reward = reward + agent.bonus(form.count(output + change), form.learning_rate)
+                reward = reward + agent.bonus(form.visited_count(output, error), form.learning_rate)
         kept = Step(step.features, step.action, reward, step.is_terminal, step.next_view.features, step.next_action)
         return Memory(memory.changing._replace(e=e), added(memory.replay, kept, learns))
 
-    def improved(self, memory: Memory, key: jax.Array) -> Changing:
-        """One step of Adam on a batch from the replay, once there is a batch."""
+    def improved(self, memory: Memory, key: jax.Array, learns: jax.Array) -> Changing:
+        """One step of Adam on a batch from the replay, once there is a batch; none in tests."""
         agent, now = self.agent, memory.changing
         batch = sample(memory.replay, key, agent.batch)
         apply = jax.vmap(self._applied, in_axes=(None, 0))
@@ -149,26 +151,38 @@ class NetworkLearner(eqx.Module):
         is_due = updates % agent.target_every == 0
         latest = lambda old, new: jax.tree.map(lambda a, b: jnp.where(is_due, b, a), old, new)  # noqa: E731
         improved = Changing(q, latest(now.q_target, q), q_moments, e, latest(now.e_target, e), e_moments, updates)
-        is_ready = memory.replay.added >= agent.batch
+        is_ready = learns & (memory.replay.added >= agent.batch)
         return jax.tree.map(lambda old, new: jnp.where(is_ready, new, old), now, improved)
 
     def _stepped(self, weights: Any, slope: Any, moments: Any) -> tuple[Any, Any]:
         direction, moments = _adam().update(slope, moments)
         return jax.tree.map(lambda w, d: w - self.agent.learning_rate * d, weights, direction), moments
 
-    def _network(self, key: jax.Array) -> eqx.nn.MLP:
-        return eqx.nn.MLP(len(self.low), self.actions, self.agent.width, self.agent.depth, key=key)
+    def _shape(self) -> eqx.nn.MLP:
+        """The network, with shapes in place of weights."""
+        sizes = len(self.low), self.actions, self.agent.width, self.agent.depth
+        return eqx.filter_eval_shape(lambda key: eqx.nn.MLP(*sizes, key=key), jax.random.key(0))
+
+    def _weights(self, key: jax.Array) -> tuple[Any, Any]:
+        """Weights of two networks, even within 1/sqrt(inputs) as is usual; from one draw, which compiles in no time."""
+        shapes, structure = jax.tree.flatten(eqx.filter(self._shape(), _is_shape))
+        inputs = [layer.in_features for layer in self._shape().layers for _ in ("weight", "bias")]
+        ends = np.cumsum([shape.size for shape in shapes])
+        draws = jnp.split(jax.random.uniform(key, (2, ends[-1]), minval=-1.0), ends[:-1], axis=1)
+        leaves = [
+            draw.reshape(2, *shape.shape) / np.sqrt(n) for draw, shape, n in zip(draws, shapes, inputs, strict=True)
+        ]
+        q, e = (jax.tree.unflatten(structure, [leaf[i] for leaf in leaves]) for i in range(2))
+        return q, e
 
     def _applied(self, weights: Any, x: jax.Array) -> jax.Array:
-        structure = eqx.filter(eqx.filter_eval_shape(self._network, jax.random.key(0)), _is_shape, inverse=True)
-        return eqx.combine(weights, structure)(x)
+        return eqx.combine(weights, eqx.filter(self._shape(), _is_shape, inverse=True))(x)
 
     def _scaled(self, observation: jax.Array) -> jax.Array:
         """Bounded observations from -1 to 1; where there is no bound, as they are."""
-        low, high = np.asarray(self.low), np.asarray(self.high)
-        is_bounded = np.isfinite(low) & np.isfinite(high)
-        middle, reach = np.where(is_bounded, (low + high) / 2, 0.0), np.where(is_bounded, (high - low) / 2, 1.0)
-        return (observation - middle) / reach
+        is_bounded = np.isfinite(self.low) & np.isfinite(self.high)
+        low, high = np.where(is_bounded, self.low, -1.0), np.where(is_bounded, self.high, 1.0)
+        return (observation - (low + high) / 2) / ((high - low) / 2)
 
 
 def _adam() -> Any:
@@ -177,7 +191,7 @@ def _adam() -> Any:
     return optax.scale_by_adam()
 
 
-def _zero_last_layer(network: eqx.nn.MLP) -> eqx.nn.MLP:
+def _zero_last_layer(network: Any) -> Any:
     """Before any visit every output is 0."""
     last = lambda network: (network.layers[-1].weight, network.layers[-1].bias)  # noqa: E731
     return eqx.tree_at(last, network, replace_fn=jnp.zeros_like)

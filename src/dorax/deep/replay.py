@@ -49,5 +49,7 @@ def added(replay: Replay, step: Step, is_wanted: jax.Array) -> Replay:
 
 def sample(replay: Replay, key: jax.Array, batch: int) -> Step:
     """A batch drawn evenly, with repetition, from what is there."""
-    index = jax.random.randint(key, (batch,), 0, jnp.maximum(replay.size, 1))
+    # Remainders of 32 bits are even to a few parts in a thousand up to 10^7 slots; randint draws four times as many.
+    bits = jax.random.bits(key, (batch,))
+    index = (bits % jnp.maximum(replay.size, 1).astype(bits.dtype)).astype(jnp.int32)
     return jax.tree.map(lambda room: room[index], replay.steps)

@@ -16,6 +16,8 @@ import numpy as np
 
 from dorax.core.checks import InvalidInput
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 
 class FunctionalEnv(eqx.Module):
     """An environment that remembers nothing: its state goes in and comes out.
@@ -86,7 +88,8 @@ class FunctionalEnv(eqx.Module):
 def check_spaces(env: Any, params: Any) -> tuple[np.ndarray, np.ndarray, int]:
     """The lowest and highest observation and the number of actions; raise unless vectors meet numbered actions.
 
-    Spaces are told by what they have, not by their class: gymnax brings its own. Bounds may be infinite.
+    Spaces are told by what they have, not by their class: gymnax brings its own. Bounds may be infinite; the
+    largest number that there is, which some environments declare, is as good as infinite.
     """
     actions, observations = env.action_space(params), env.observation_space(params)
     # MultiBinary has an n as well, but its shape is not ().
@@ -95,6 +98,7 @@ def check_spaces(env: Any, params: Any) -> tuple[np.ndarray, np.ndarray, int]:
     is_vector = all(hasattr(observations, part) for part in ("low", "high")) and len(observations.shape) == 1
     _check_space(f"the observation space of {env.name}", observations, "a Box of one dimension", is_vector)
     low, high = (np.full(observations.shape, bound, np.float64) for bound in (observations.low, observations.high))
+    low, high = np.where(low <= -_LARGEST, -np.inf, low), np.where(high >= _LARGEST, np.inf, high)
     return low, high, int(actions.n)
 
 

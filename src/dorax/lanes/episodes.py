@@ -12,7 +12,7 @@ A learner is any module with these methods, all for one lane:
     view(memory, observation) -> View       values and counts of the actions there
     choose(view, steps, uniform) -> action
     learned(memory, transition, learns) -> memory
-    improved(memory, key) -> (memory)       where `update_every` is not None: every so many ticks
+    improved(memory, key, learns) -> memory.changing    every `update_every` ticks, unless that is None
 
 Random numbers of a lane depend on its seed and on its own blocks of ticks alone.
 """
@@ -105,7 +105,6 @@ class Scene(NamedTuple):
 
     @property
     def tests(self) -> int:
-        """At least one row, so that there is something to write past."""
         return 0 if self.test_every is None else self.episodes // self.test_every
 
     def bin_of(self, observation: jax.Array) -> tuple[jax.Array, ...]:
@@ -225,26 +224,31 @@ def run_blocks(program: Program, lanes: Lane, blocks: jax.Array, *, scene: Scene
         def one_tick(numbers: Any, lane: Lane, draws: Draws) -> Lane:
             return tick(eqx.combine(numbers, structure), scene, params, limits, lane, draws)
 
-        def improved(numbers: Any, memory: Any, key: jax.Array) -> Any:
-            return eqx.combine(numbers, structure).improved(memory, jax.random.fold_in(key, 1))
+        def one_improvement(numbers: Any, lane: Lane, key: jax.Array) -> Any:
+            learner, learns = eqx.combine(numbers, structure), lane.is_running & ~lane.is_testing
+            return lane.memory._replace(changing=learner.improved(lane.memory, key, learns))
 
-        def all_lanes(t: jax.Array, lanes: Lane, draws: Draws) -> Lane:
-            draws = jax.tree.map(lambda leaf: leaf[t], draws)
-            lanes = jax.vmap(one_tick)(numbers, lanes, draws)
-            if structure.update_every is None:
-                return lanes
-            memory = jax.lax.cond(
-                t % structure.update_every == 0,
-                lambda: jax.vmap(improved)(numbers, lanes.memory, draws.key),
-                lambda: lanes.memory.changing,
-            )
-            return lanes._replace(memory=lanes.memory._replace(changing=memory))
+        def ticks(lanes: Lane, draws: Draws, first: Any, count: int) -> Lane:
+            def at(t: jax.Array, lanes: Lane) -> Lane:
+                return jax.vmap(one_tick)(numbers, lanes, jax.tree.map(lambda leaf: leaf[first + t], draws))
+
+            return jax.lax.fori_loop(0, count, at, lanes)
+
+        def ticks_and_improvements(lanes: Lane, draws: Draws, keys: jax.Array, every: int) -> Lane:
+            def group(i: jax.Array, lanes: Lane) -> Lane:
+                lanes = ticks(lanes, draws, every * i, every)
+                return lanes._replace(memory=jax.vmap(one_improvement)(numbers, lanes, keys[i]))
+
+            return jax.lax.fori_loop(0, BLOCK // every, group, lanes)
 
         def one_block(carry: tuple[jax.Array, Lane]) -> tuple[jax.Array, Lane]:
             done, lanes = carry
-            draws = jax.vmap(partial(_draws_of_block, scene.env, params), out_axes=1)(keys, lanes.block)
+            draws, learner_keys = jax.vmap(partial(_draws_of_block, scene.env, params), out_axes=1)(keys, lanes.block)
             lanes = lanes._replace(block=lanes.block + lanes.is_running)
-            lanes = jax.lax.fori_loop(0, BLOCK, lambda t, lanes: all_lanes(t, lanes, draws), lanes)
+            if structure.update_every is None:
+                lanes = ticks(lanes, draws, 0, BLOCK)
+            else:
+                lanes = ticks_and_improvements(lanes, draws, learner_keys, structure.update_every)
             return done + 1, lanes
 
         def is_needed(carry: tuple[jax.Array, Lane]) -> jax.Array:
@@ -295,15 +299,19 @@ def _started(start: tuple[jax.Array, Any]) -> Arrival:
 
 
 def _is_within(observation: jax.Array, scene: Scene) -> jax.Array:
-    """No NaN, and inside the declared bounds but for rounding."""
+    """Numbers, and inside the declared bounds but for rounding."""
     low, high = np.asarray(scene.low), np.asarray(scene.high)
-    slack = _SLACK * np.where(np.isfinite(high - low), high - low, 0.0)
-    return jnp.all((observation >= low - slack) & (observation <= high + slack))
+    slack = _SLACK * np.where(np.isfinite(low) & np.isfinite(high), high - low, 0.0)
+    return jnp.all(jnp.isfinite(observation) & (observation >= low - slack) & (observation <= high + slack))
 
 
-def _draws_of_block(env: Any, params: Any, key: jax.Array, block: jax.Array) -> Draws:
-    """Drawn together, ticks side by side: a start drawn and not used is cheaper than a branch in every tick."""
-    for_rule, for_world = jax.random.split(jax.random.fold_in(key, block))
+def _draws_of_block(env: Any, params: Any, key: jax.Array, block: jax.Array) -> tuple[Draws, jax.Array]:
+    """What a lane needs in a block of ticks, and keys for its learner.
+
+    Drawn together, ticks side by side: a start drawn and not used is cheaper than a
+    branch in every tick.
+    """
+    for_rule, for_world, for_learner = jax.random.split(jax.random.fold_in(key, block), 3)
     keys = jax.random.split(for_world, BLOCK)
     starts = jax.vmap(env.reset_env, in_axes=(0, None))(keys, params)
-    return Draws(jax.random.uniform(for_rule, (BLOCK,)), keys, starts)
+    return Draws(jax.random.uniform(for_rule, (BLOCK,)), keys, starts), jax.random.split(for_learner, BLOCK)

@@ -93,10 +93,14 @@ def train_in_environment(
     if settings is not None and not settings:
         raise InvalidInput("settings is []; allowed: at least one setting, or None")
     setting_list: list[Setting] = [{}] if settings is None else list(settings)
+    if not hasattr(env, "is_truncated"):
+        raise InvalidInput(f"{type(env).__name__} has no is_truncated; allowed: an environment as of gymnax 1.0")
     params = env.default_params if params is None else params
     low, high, actions = check_spaces(env, params)
-    if maps is not None and len(maps.bins) != len(low):
-        raise InvalidInput(f"maps.bins is {maps.bins}; allowed: one number for each of {len(low)} dimensions")
+    if test_every is not None and test_every > episodes:
+        raise InvalidInput(f"test_every is {test_every}; allowed: up to the {episodes} episodes")
+    if maps is not None:
+        _check_maps(maps, low, high)
     scene = Scene(env, tuple(low.tolist()), tuple(high.tolist()), episodes, test_every, maps.bins if maps else None)
     dealt = deal(stacked(agent, setting_list), len(setting_list), chosen, lanes)
     program = Program(
@@ -116,6 +120,8 @@ def train_in_environment(
         ended = _run_to(mark, program, ended, scene, dealt.mesh, dealt.is_wanted, episodes, progress)
         if maps is not None:
             snapshots.append(_snapshot(program.learner, ended, scene))
+    if progress is not None:  # not before all tests are played
+        progress(1.0, _steps(ended, dealt.is_wanted))
     seeds_and_settings = len(chosen), len(setting_list)
     # What a learner remembers may be large: it stays where it is.
     kept = by_seed_and_setting(ended._replace(memory=None, arrival=None, visits=None), *seeds_and_settings)
@@ -127,6 +133,15 @@ def train_in_environment(
         data = data.assign_coords(snapshot=marks)
     data = data.transpose("setting", "seed", ...)
     return data if settings is not None else data.isel(setting=0, drop=True)
+
+
+def _check_maps(maps: Maps, low: np.ndarray, high: np.ndarray) -> None:
+    if len(maps.bins) != len(low):
+        raise InvalidInput(f"maps.bins is {maps.bins}; allowed: one number for each of {len(low)} dimensions")
+    for bins in maps.bins:
+        check_whole("a number of maps.bins", bins)
+    if not np.all(np.isfinite(low) & np.isfinite(high)):
+        raise InvalidInput(f"maps of observations from {low} to {high}; allowed: finite bounds")
 
 
 def _run_to(
@@ -155,8 +170,12 @@ def _run_to(
         if progress is not None:
             by_step = np.asarray(lanes.steps) / int(program.limits.steps)
             share = np.maximum(np.asarray(lanes.episode) / episodes, by_step)[wanted]
-            progress(float(np.minimum(share, 1.0).mean()), int(np.asarray(lanes.steps, np.int64)[wanted].sum()))
+            progress(float(np.minimum(share, 0.999).mean()), _steps(lanes, wanted))
     return lanes
+
+
+def _steps(lanes: Lane, is_wanted: Any) -> int:
+    return int(np.asarray(lanes.steps, np.int64)[np.asarray(is_wanted)].sum())
 
 
 def _check_unbroken(lanes: Lane) -> None:

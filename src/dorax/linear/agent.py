@@ -83,12 +83,14 @@ class TileLearner(eqx.Module):
         form, changes = self.agent.e_values, []
         if form is not None:
             successor = step.next_view.outputs[step.next_action]
-            changes = [form.step_size * form.error(now[1], successor, step.is_terminal)]
+            error = form.error(now[1], successor, step.is_terminal)
+            changes = [form.step_size * error]
             if self.agent.bonus is not None:
                 # The bonus uses the count after this visit: before it, c may be 0 and the bonus infinite.
-                target = target + self.agent.bonus(form.count(now[1] + changes[0]), form.learning_rate)
+                target = target + self.agent.bonus(form.visited_count(now[1], error), form.learning_rate)
         change = jnp.stack([self.agent.learning_rate * (target - now[0]), *changes])
         # A matrix product, so that XLA works the share out once a lane; a plain division it would redo, with all that
         # leads to it, for every tile.
-        share = jnp.where(learns, change, 0.0) @ (jnp.eye(len(change)) / self.coder.tilings)
+        shares = jnp.eye(len(change)) / self.coder.tilings
+        share = jnp.matmul(jnp.where(learns, change, 0.0), shares, precision="highest")
         return pair.add(share, mode="promise_in_bounds", unique_indices=True)

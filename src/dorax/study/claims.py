@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dorax.study.experiment import Axis
+from dorax.study.experiment import Axis, Experiment
 from dorax.study.measures import Q_ERROR, Measure, times_to_threshold
-from dorax.study.results import Results
+from dorax.study.results import LeftOut, Results
 from dorax.study.statistics import Interval, median, ratio_of_medians, share
 
 Verdict = Literal["holds", "fails", "unclear"]
@@ -46,6 +46,18 @@ class Claim:
         if interval.high <= self.above or interval.low >= self.below:
             return "fails"
         return "unclear"
+
+
+def judged(name: str, experiment: Experiment, results: Results) -> list[dict[str, Any]]:
+    """The rows of claims.json of one experiment. A claim about an agent that a quick run leaves out is not judged."""
+    rows: list[dict[str, Any]] = []
+    for claim in experiment.claims:
+        try:
+            rows.append(judge(name, experiment.figure, claim, results))
+        except LeftOut:
+            if results.size.is_full:
+                raise
+    return rows
 
 
 def judge(name: str, figure: str, claim: Claim, results: Results) -> dict[str, Any]:

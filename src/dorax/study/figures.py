@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from dorax.files import replacing
 from dorax.study.experiment import AXES, Axis, Experiment
 from dorax.study.measures import held
 from dorax.study.results import Results
-from dorax.study.statistics import Floats, bootstrap
+from dorax.study.statistics import Floats, bootstrap, median
 
 # Okabe and Ito's palette: distinct for colour-blind readers too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -68,12 +68,36 @@ def learning_curve(data: xr.Dataset, axis: Axis, variable: str = "q_error") -> t
     return x, np.take_along_axis(held(values), np.maximum(index, 0), axis=1).T
 
 
-def draw_curve(axes: Axes, data: xr.Dataset, axis: Axis, variable: str = "q_error", **style: Any) -> None:
-    """The median over seeds with its bootstrap interval."""
+def draw_curve(
+    axes: Axes,
+    data: xr.Dataset,
+    axis: Axis,
+    variable: str = "q_error",
+    statistic: Callable[[Floats], Floats] = median,
+    **style: Any,
+) -> None:
+    """A statistic over seeds, their median unless told otherwise, with its bootstrap interval."""
     x, values = learning_curve(data, axis, variable)
-    middle, low, high = bootstrap(values, resamples=400)  # a band is looked at, not judged by
+    draw_band(axes, x, values, statistic, **style)
+
+
+def draw_band(axes: Axes, x: Floats, values: Floats, statistic: Callable[[Floats], Floats], **style: Any) -> None:
+    """The statistic of points x seeds, with its interval as a band."""
+    middle, low, high = bootstrap(values, statistic, resamples=400)  # a band is looked at, not judged by
     line = axes.plot(x, middle, linewidth=1.6, **style)[0]
     axes.fill_between(x, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
+
+
+def mean_over_seeds(values: Floats) -> Floats:
+    return np.mean(values, axis=-1)
+
+
+def trailing_mean(values: Floats, window: int = 20) -> Floats:
+    """The mean of the last `window` values along the last axis, of as many as there are before that; NaN stays NaN."""
+    total = np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
+    end = np.arange(1, values.shape[-1] + 1)
+    start = np.maximum(end - window, 0)
+    return (total[..., end] - total[..., start]) / (end - start)
 
 
 def label_axes(axes: Axes, axis: Axis, ylabel: str, log_y: bool = True) -> None:

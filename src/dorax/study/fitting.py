@@ -20,6 +20,7 @@ class Choice:
     setting: dict[str, float]
     scores: list[tuple[dict[str, float], float, float, float]]  # setting, median time, share reached, area
     at_edge: list[str]
+    is_by_area: bool = False
 
 
 def settings_of(grid: Mapping[str, Sequence[float]]) -> list[dict[str, float]]:
@@ -28,13 +29,14 @@ def settings_of(grid: Mapping[str, Sequence[float]]) -> list[dict[str, float]]:
 
 
 def choose(cell: Cell, summary: xr.Dataset, axis: Axis) -> Choice:
-    """The shortest median time to the threshold; then the most runs that reach it; then the least area."""
+    """The shortest median time to the bar, then the most runs that reach it, then the least area; or the least area."""
     is_reached = summary[f"reached_by_{axis}"].values
     time = median(np.where(is_reached, summary[f"time_by_{axis}"].values, np.inf))
     reached = is_reached.mean(axis=1)
     area = summary[f"area_by_{axis}"].values.mean(axis=1)
     settings = settings_of(cell.grid)
-    best = min(range(len(settings)), key=lambda i: (time[i], -reached[i], area[i]))
+    is_by_area = cell.measure.fitted_by == "area"
+    best = min(range(len(settings)), key=lambda i: (area[i],) if is_by_area else (time[i], -reached[i], area[i]))
     chosen = settings[best]
     at_edge = [
         name
@@ -44,4 +46,4 @@ def choose(cell: Cell, summary: xr.Dataset, axis: Axis) -> Choice:
         and chosen[name] not in cell.limits.get(name, ())
     ]
     scores = [(settings[i], float(time[i]), float(reached[i]), float(area[i])) for i in range(len(settings))]
-    return Choice(chosen, scores, at_edge)
+    return Choice(chosen, scores, at_edge, is_by_area)

@@ -24,11 +24,16 @@ FAILURES_ALLOWED = 0.1  # of them
 
 @dataclass(frozen=True)
 class Measure:
-    """A curve over episodes that falls from about 1 as an agent learns, and the bar that it has to reach."""
+    """A curve over episodes that falls from about 1 as an agent learns, and the bar that it has to reach.
+
+    Settings are fitted by the time until then or, where a curve may rise again, by the
+    area beneath all of it.
+    """
 
     name: str
     curve: Callable[[xr.Dataset], xr.DataArray]
     bar: float
+    fitted_by: Literal["time", "area"] = "time"
 
 
 def error_of_q(data: xr.Dataset) -> xr.DataArray:
@@ -51,7 +56,7 @@ def recent_failures(data: xr.Dataset) -> xr.DataArray:
 
 Q_ERROR = Measure("the error of Q is below 1 % of that of Q = 0", error_of_q, THRESHOLD)
 OWN_Q_ERROR = Measure("the error of Q is below 1 % of its start", error_of_q_since_start, THRESHOLD)
-SUCCESS = Measure(f"{1 - FAILURES_ALLOWED:.0%} of {WINDOW} episodes succeed", recent_failures, FAILURES_ALLOWED)
+SUCCESS = Measure(f"{1 - FAILURES_ALLOWED:.0%} of {WINDOW} episodes succeed", recent_failures, FAILURES_ALLOWED, "area")
 
 
 def times_to_threshold(data: xr.Dataset, axis: Axis, measure: Measure = Q_ERROR) -> Times:

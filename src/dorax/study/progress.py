@@ -29,13 +29,13 @@ class Watcher:
 
         return report
 
-    def finished(self, done: int, total: int) -> None:
-        """So many experiments of so many are finished."""
-        self._bars.update(self._whole, completed=done, total=total)
+    def finished(self, done: float) -> None:
+        """So much of the expected time's work is finished."""
+        self._bars.update(self._whole, completed=done)
 
 
 @contextmanager
-def watching(console: Console, experiments: int) -> Generator[Watcher]:
+def watching(console: Console, total: float) -> Generator[Watcher]:
     """A watcher whose bars are drawn only where there is a terminal to draw them on."""
     columns = (
         TextColumn("{task.description}"),
@@ -46,4 +46,4 @@ def watching(console: Console, experiments: int) -> Generator[Watcher]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
-        yield Watcher(bars, bars.add_task("experiments", total=experiments, rate=""))
+        yield Watcher(bars, bars.add_task("experiments", total=total, rate=""))

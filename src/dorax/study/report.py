@@ -21,7 +21,7 @@ import jinja2
 from dorax.core.checks import InvalidInput
 from dorax.files import replacing
 from dorax.study import figures
-from dorax.study.claims import judge
+from dorax.study.claims import judged
 from dorax.study.experiment import AXES, Experiment, Table
 from dorax.study.fitting import Choice
 from dorax.study.results import NotRun, Results, load
@@ -55,7 +55,7 @@ class Section:
 
 
 def write_report(experiments: Mapping[str, Experiment], store: Store) -> list[Row]:
-    """Write report.html, claims.json and the figures of all that has been run; return the claims."""
+    """Write report.html, claims.json, durations.json and the figures of all that has been run; return the claims."""
     sections: list[Section] = []
     missing: list[str] = []
     for name, experiment in experiments.items():
@@ -70,6 +70,9 @@ def write_report(experiments: Mapping[str, Experiment], store: Store) -> list[Ro
         raise InvalidInput(f"{store.folder} holds no results of this version of the code; allowed: after dorax run")
     with replacing(store.folder / "claims.json") as unfinished:
         unfinished.write_text(json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
+    with replacing(store.folder / "durations.json") as unfinished:
+        seconds = {section.name: round(section.results.seconds, 1) for section in sections}
+        unfinished.write_text(json.dumps(seconds, indent=1) + "\n")
     with replacing(store.folder / "report.html") as unfinished:
         unfinished.write_text(_page(sections, missing, claims))
     return claims
@@ -100,7 +103,7 @@ def interval(row: Row) -> str:
 
 
 def _section(name: str, experiment: Experiment, results: Results, folder: Path) -> Section:
-    claims = [judge(name, experiment.figure, claim, results) for claim in experiment.claims]
+    claims = judged(name, experiment, results)
     figures.write(figures.drawn(experiment, results), folder / "figures", name)
     picture = (folder / "figures" / f"{name}.svg").read_bytes()
     return Section(
@@ -124,16 +127,22 @@ def _fits(results: Results) -> Table | None:
     ]
     if not rows:
         return None
-    header = ("agent", "axis", "chosen", "grid: median time to the threshold on tuning seeds (– never)")
+    header = (
+        "agent",
+        "axis",
+        "chosen",
+        "grid, on tuning seeds: median time to the bar (– never), or area under the curve",
+    )
     return Table("What was fitted, and from what", header, rows)
 
 
 def _scores(choice: Choice) -> str:
-    return " · ".join(
-        f"{_setting(setting)}: {number(time)}"
-        + ("" if math.isfinite(time) else f" ({reached:.0%} of runs, area {number(area)})")
-        for setting, time, reached, area in choice.scores
-    )
+    def score(time: float, reached: float, area: float) -> str:
+        if choice.is_by_area:
+            return f"area {number(area)}"
+        return number(time) if math.isfinite(time) else f"– ({reached:.0%} of runs, area {number(area)})"
+
+    return " · ".join(f"{_setting(setting)}: {score(*rest)}" for setting, *rest in choice.scores)
 
 
 def _edges(results: Results) -> list[str]:

@@ -26,6 +26,10 @@ class NotRun(Exception):
     """A result was asked for that the store does not have."""
 
 
+class LeftOut(KeyError):
+    """An agent was asked for that this size of the experiment does not run."""
+
+
 @dataclass(frozen=True)
 class CellResult:
     """The reported runs of one cell, for each axis at the setting fitted for it."""
@@ -48,6 +52,8 @@ class Results:
     size: Size
 
     def __getitem__(self, name: str) -> CellResult:
+        if name not in self.cells:
+            raise LeftOut(name)
         return self.cells[name]
 
     def __iter__(self) -> Iterator[CellResult]:

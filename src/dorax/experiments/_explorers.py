@@ -1,0 +1,186 @@
+"""The agents that the paper compares where states are continuous, their grids, claims and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dorax.core import LLL, CountE, EpsilonGreedy, LogisticE, Sample, Softmax
+from dorax.lanes.training import EpisodeTraining
+from dorax.linear import LinearAgent
+from dorax.study import figures
+from dorax.study.claims import Claim, fails_to_converge, faster, time_ratio
+from dorax.study.experiment import AXES, Cell, Size, Table
+from dorax.study.measures import SUCCESS
+from dorax.study.results import Results
+from dorax.study.statistics import mean
+
+SOFTMAX, EPSILON_GREEDY = "softmax", "ε-greedy"
+PLAIN_LOGISTIC, PLAIN_COUNT = "LLL, γ_E = 0, logistic", "LLL, γ_E = 0, count"
+LOGISTIC, COUNT = "LLL, γ_E = 0.99, logistic", "LLL, γ_E = 0.99, count"
+TUNED_LOGISTIC, TUNED_COUNT = f"{LOGISTIC}, step fitted", f"{COUNT}, rate fitted"
+REPLAYED_LOGISTIC, REPLAYED_COUNT = f"{LOGISTIC}, from replay", f"{COUNT}, from replay"
+
+TEMPERATURES = (0.03, 0.1, 0.2, 0.4, 1.0, 3.0)
+EPSILONS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.7)
+LIMITS: dict[str, Sequence[float]] = {}
+STYLES: dict[str, dict[str, Any]] = {
+    SOFTMAX: {"color": figures.COLOURS[7], "linestyle": ":"},
+    EPSILON_GREEDY: {"color": figures.COLOURS[6], "linestyle": ":"},
+    PLAIN_LOGISTIC: {"color": figures.COLOURS[1], "linestyle": "--"},
+    PLAIN_COUNT: {"color": figures.COLOURS[0], "linestyle": "--"},
+    LOGISTIC: {"color": figures.COLOURS[4], "linestyle": "-"},
+    COUNT: {"color": figures.COLOURS[5], "linestyle": "-"},
+    TUNED_LOGISTIC: {"color": figures.COLOURS[1], "linestyle": "-"},
+    TUNED_COUNT: {"color": figures.COLOURS[0], "linestyle": "-"},
+    REPLAYED_LOGISTIC: {"color": figures.COLOURS[1], "linestyle": "-."},
+    REPLAYED_COUNT: {"color": figures.COLOURS[0], "linestyle": "-."},
+}
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """A rule, a form of E, and the grid that its numbers are fitted on."""
+
+    rule: Any
+    e_values: Any
+    grid: Mapping[str, Sequence[float]]
+
+
+def by_tiles(tiles: int | tuple[int, ...]) -> dict[str, tuple[LinearAgent, Mapping[str, Sequence[float]]]]:
+    """The agents with tile coding, at the authors' rates."""
+    return {
+        name: (LinearAgent(each.rule, each.e_values, learning_rate=0.1, discount=0.99, tiles=tiles), each.grid)
+        for name, each in explorers().items()
+    }
+
+
+def explorers() -> dict[str, Explorer]:
+    """The paper's four agents, E in both forms: as given, and with the number that sets its pace fitted as well."""
+    lll, temperature = LLL(Softmax(1.0)), {"temperature": TEMPERATURES}
+    steps = {"e_values.step_size": (0.5, 2.0, 8.0, 16.0)}
+    rates = {"e_values.learning_rate": (0.05, 0.1, 0.2, 0.5)}
+    return {
+        SOFTMAX: Explorer(Sample(Softmax(1.0)), None, {"temperature": (0.0001, 0.0003, 0.001, 0.003, 0.03, 1.0)}),
+        EPSILON_GREEDY: Explorer(Sample(EpsilonGreedy(0.1)), None, {"epsilon": EPSILONS}),
+        PLAIN_LOGISTIC: Explorer(lll, LogisticE(0.0), temperature),
+        PLAIN_COUNT: Explorer(lll, CountE(0.0), temperature),
+        LOGISTIC: Explorer(lll, LogisticE(0.99), temperature),
+        COUNT: Explorer(lll, CountE(0.99), temperature),
+        TUNED_LOGISTIC: Explorer(lll, LogisticE(0.99), {**temperature, **steps}),
+        TUNED_COUNT: Explorer(lll, CountE(0.99), {**temperature, **rates}),
+    }
+
+
+def comparison(
+    agents: Mapping[str, tuple[Any, Mapping[str, Sequence[float]]]],
+    env: Any,
+    episodes: int,
+    size: Size,
+    lanes: int,
+    taste: Sequence[str] = (EPSILON_GREEDY, LOGISTIC, COUNT),
+) -> list[Cell]:
+    """A cell for every agent with its grid; a hundred tests over the course of a long run.
+
+    A quick run has those of `taste` alone: most of its time would be spent compiling the others.
+    """
+    episodes = size.of(episodes, least=20)
+    if not size.is_full:
+        agents = {name: agents[name] for name in taste}
+    return [
+        Cell(
+            name,
+            EpisodeTraining(agent, env, episodes=episodes, test_every=max(1, episodes // 100), lanes=lanes),
+            grid,
+            LIMITS,
+            SUCCESS,
+        )
+        for name, (agent, grid) in agents.items()
+    ]
+
+
+def claims(episodes: int) -> list[Claim]:
+    """What the paper claims of its agents, and then the two forms as given against each other."""
+    forms = {"logistic": (LOGISTIC, PLAIN_LOGISTIC), "count": (COUNT, PLAIN_COUNT)}
+    found = [fails_to_converge(SOFTMAX, episodes, "softmax does not solve it", SUCCESS)]
+    for axis in AXES:
+        for form, (propagating, plain) in forms.items():
+            text = f"γ_E > 0 beats γ_E = 0, {form} form (by {axis})"
+            found.append(faster(propagating, plain, axis, text, SUCCESS))
+            text = f"E-values beat ε-greedy, {form} form (by {axis})"
+            found.append(faster(propagating, EPSILON_GREEDY, axis, text, SUCCESS))
+        text = f"the count form beats the logistic form, as given (by {axis})"
+        found.append(faster(COUNT, LOGISTIC, axis, text, SUCCESS))
+    return found
+
+
+def fitted_claims() -> list[Claim]:
+    """The two forms against each other when the number that sets their pace is fitted as well."""
+    beats = "the count form beats the logistic form, the pace of both fitted"
+    keeps_up = "the count form as given needs at most twice the time of the logistic form with its pace fitted"
+    found: list[Claim] = []
+    for axis in AXES:
+        found.append(faster(TUNED_COUNT, TUNED_LOGISTIC, axis, f"{beats} (by {axis})", SUCCESS))
+        found.append(time_ratio(f"{keeps_up} (by {axis})", COUNT, TUNED_LOGISTIC, axis, below=2.0, measure=SUCCESS))
+    return found
+
+
+def draw(results: Results, figure: Figure) -> None:
+    """Success of training episodes by episode and by step, and of greedy test episodes."""
+    figure.set_size_inches(12, 4.4)
+    panels = figure.subplots(1, 3, sharey=True)
+    for cell in results:
+        for panel, axis in zip(panels, AXES, strict=False):
+            data = cell.data(axis)
+            data = data.assign(success=(data["return"].dims, figures.trailing_mean(successes(data["return"]))))
+            style = {"statistic": figures.mean_over_seeds, "label": cell.name, **STYLES[cell.name]}
+            figures.draw_curve(panel, data, axis, "success", **style)
+            figures.label_axes(panel, axis, "", log_y=False)
+        _draw_tests(panels[2], cell.data("episode"), **STYLES[cell.name])
+    panels[0].set_ylabel("probability of reaching the goal")
+    panels[0].set_title("training episodes", loc="left", fontsize=10)
+    panels[1].set_title("training episodes", loc="left", fontsize=10)
+    panels[2].set_title("greedy test episodes", loc="left", fontsize=10)
+    figures.label_axes(panels[2], "episode", "", log_y=False)
+    panels[0].set_ylim(-0.02, 1.02)
+    figures.legend_below(figure, panels[0])
+
+
+def _draw_tests(panel: Axes, data: Any, **style: Any) -> None:
+    success = figures.trailing_mean(successes(data.test_return), window=5)
+    figures.draw_band(panel, data.test.values, success.T, figures.mean_over_seeds, **style)
+
+
+def tables(results: Results) -> Sequence[Table]:
+    """How well each agent does at the end: training and greedy."""
+    rows = []
+    for cell in results:
+        data = cell.data("episode")
+        last = max(1, data.sizes["episode"] // 10)
+        training = mean(successes(data["return"])[:, -last:].mean(axis=1))
+        greedy = mean(successes(data.test_return)[:, -10:].mean(axis=1))
+        length = mean(data.length.values[:, -last:].mean(axis=1))
+        rows.append(
+            (cell.name, _words(training), _words(greedy), f"{length.value:.0f} [{length.low:.0f}, {length.high:.0f}]")
+        )
+    header = (
+        "agent",
+        "success of the last tenth of training",
+        "success of the last ten greedy tests",
+        "steps an episode",
+    )
+    return [Table("At the end of the runs fitted by episode", header, rows)]
+
+
+def _words(interval: Any) -> str:
+    return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def successes(returns: Any) -> np.ndarray:
+    """1 where an episode was rewarded, 0 where it was not, NaN where there was none."""
+    return np.where(np.isnan(returns.values), np.nan, returns.values > 0)

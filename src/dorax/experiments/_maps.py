@@ -1,0 +1,87 @@
+"""Maps of the mountain car's states: how often each was visited, and how often E-values think it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from scipy import stats
+
+from dorax.core import CountE, EpsilonGreedy, LogisticE, Sample
+from dorax.envs import SparseMountainCar
+from dorax.lanes.training import EpisodeTraining, Maps
+from dorax.linear import LinearAgent
+from dorax.study.experiment import Cell, Progress, Setting, Size
+
+BINS = (50, 50)  # positions x velocities
+EPSILON = 0.3
+EPISODES = 1000
+WINDOW = 10  # episodes between snapshots, and in the early and the late window
+FORMS = {"logistic": LogisticE, "count": CountE}
+EXTENT = (-1.2, 0.6, -0.07, 0.07)
+
+
+@dataclass(frozen=True)
+class MapRun:
+    """A training whose snapshots are reduced to what the figures show: three windows, and correlations over time."""
+
+    training: EpisodeTraining
+
+    def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None) -> xr.Dataset:
+        data = self.training(settings, seeds, progress)
+        visits, counts = data.visits.astype("float32"), data["count"]
+        kept = {"correlation": _correlation(visits, counts), "return": data["return"]}
+        for name, maps in (("visits", visits), ("count", counts)):
+            first, last_but_one, last = (maps.isel(snapshot=i, drop=True) for i in (0, -2, -1))
+            kept |= {f"{name}_early": first, f"{name}_total": last, f"{name}_late": last - last_but_one}
+        return xr.Dataset(kept, attrs={"parameters": data.attrs["parameters"]})
+
+
+def cells(discount: float, size: Size) -> list[Cell]:
+    """An ε-greedy agent, with E in each form learned beside it and never looked at."""
+    return [
+        Cell(
+            name,
+            MapRun(
+                EpisodeTraining(
+                    LinearAgent(Sample(EpsilonGreedy(EPSILON)), form(discount)),
+                    SparseMountainCar(),
+                    episodes=size.of(EPISODES, least=2 * WINDOW),
+                    maps=Maps(BINS, WINDOW),
+                    lanes=32,
+                )
+            ),
+        )
+        for name, form in FORMS.items()
+    ]
+
+
+def rank_correlations(data: xr.Dataset, window: str) -> np.ndarray:
+    """Spearman's coefficient of the two maps over the bins visited in a window, one for each seed."""
+    return np.asarray(
+        [
+            stats.spearmanr(visits[visits > 0], counts[visits > 0])[0]
+            for visits, counts in zip(data[f"visits_{window}"].values, data[f"count_{window}"].values, strict=True)
+        ]
+    )
+
+
+def draw_map(axes: Axes, values: np.ndarray, title: str) -> Any:
+    """A map relative to its maximum, over three decades; what was never visited stays white."""
+    relative = np.ma.masked_less_equal(values / max(values.max(), 1e-12), 0).T
+    image = axes.imshow(relative, origin="lower", extent=EXTENT, aspect="auto", norm=LogNorm(1e-3, 1.0), cmap="viridis")
+    axes.set_title(title, fontsize=9, loc="left")
+    axes.set_xlabel("position")
+    axes.set_ylabel("velocity")
+    return image
+
+
+def _correlation(visits: xr.DataArray, counts: xr.DataArray) -> xr.DataArray:
+    """Pearson's coefficient over snapshots for each bin; NaN where either never changed."""
+    moving = (visits.std("snapshot") > 0) & (counts.std("snapshot") > 0)
+    return xr.corr(visits, counts, "snapshot").where(moving).astype("float32")

@@ -1,0 +1,96 @@
+"""fig:visits_gamma_99: with propagation, a visit counts for more where it ends the episode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from dorax.experiments import _maps
+from dorax.study.claims import Claim, Estimate
+from dorax.study.experiment import Cell, Experiment, Size, Table
+from dorax.study.results import Results
+from dorax.study.statistics import Interval, mean
+
+NEAR = 0.3  # positions beyond this are near the goal, which is at 0.5
+
+
+def cells(size: Size) -> Sequence[Cell]:
+    return _maps.cells(0.99, size)
+
+
+def visits_by_place(results: Results, form: str) -> np.ndarray:
+    """Generalized over plain visits of the last ten episodes, near the goal and far from it: runs x 2.
+
+    Runs that did not get near the goal in these episodes have nothing to compare.
+    """
+    data = results[form].data()
+    low, high = _maps.EXTENT[:2]
+    position = low + (high - low) * (np.arange(_maps.BINS[0]) + 0.5) / _maps.BINS[0]
+    is_near = np.broadcast_to((position > NEAR)[:, None], _maps.BINS)
+    found = []
+    for visits, counts in zip(data.visits_late.values, data.count_late.values, strict=True):
+        places = [(visits > 0) & is_near, (visits > 0) & ~is_near]
+        if places[0].any() and places[1].any():
+            found.append([counts[place].sum() / visits[place].sum() for place in places])
+    return np.asarray(found).reshape(-1, 2)
+
+
+def favours_the_goal(form: str) -> Claim:
+    """A difference, not a ratio: where much is known, counts of far states may fall."""
+
+    def estimate(results: Results) -> Estimate:
+        rates = visits_by_place(results, form)
+        words = f"generalized visits a visit near the goal less far from it, {form} form, over runs that got there"
+        if len(rates) < 2:
+            return Estimate(f"{words}: too few", Interval(np.nan, np.nan, np.nan), len(rates))
+        near, far = rates.mean(axis=0)
+        return Estimate(f"{words} ({near:.3g} less {far:.3g})", mean(rates[:, 0] - rates[:, 1]), len(rates))
+
+    return Claim(f"near-terminal states gain more generalized visits than visits, {form} form", estimate, above=0.0)
+
+
+def draw(results: Results, figure: Figure) -> None:
+    figure.set_size_inches(12, 3.4)
+    panels = figure.subplots(1, 4)
+    images = []
+    for column, form in enumerate(_maps.FORMS):
+        data = results[form].data()
+        got_there = np.flatnonzero(data["return"].values[:, -_maps.WINDOW :].sum(axis=1) > 0)
+        seed = int(got_there[0]) if got_there.size else 0
+        visits, counts = data.visits_late.values[seed], data.count_late.values[seed]
+        _maps.draw_map(panels[2 * column], visits, f"visits, last ten episodes, seed {seed}")
+        images.append(_maps.draw_map(panels[2 * column + 1], np.where(visits > 0, counts, 0), f"E-values, {form}"))
+    for panel in panels:
+        panel.axvline(NEAR, color="grey", linewidth=0.8, linestyle=":")
+    figure.colorbar(images[0], ax=list(panels), label="share of the largest", shrink=0.9)
+
+
+def tables(results: Results) -> Sequence[Table]:
+    rows = []
+    for form in _maps.FORMS:
+        rates = visits_by_place(results, form)
+        near, far = rates.mean(axis=0) if len(rates) else (np.nan, np.nan)
+        rows.append((form, f"{near:.3g}", f"{far:.3g}", f"{near / far:.3g}" if far > 0 else "–", len(rates)))
+    header = ("form", "generalized visits a visit, near the goal", "far from it", "ratio", "runs that got there")
+    return [Table("Means over runs", header, rows)]
+
+
+EXPERIMENT = Experiment(
+    figure="fig:visits_gamma_99",
+    title="With propagation, visits near the end count for more",
+    paper="With γ_E = 0.99, near-terminal states gain more generalized visits than visits, in comparison with states "
+    "far from the end.",
+    notes="As before with γ_E = 0.99. Near the goal: positions above 0.3. For “generalized visits a visit” the change "
+    "of C_E over the last ten episodes is summed over the bins visited in them and divided by the visits. Counts can "
+    "fall, and those of known states far from the goal do: such bins are white. The maps are those of the first seed "
+    "that reached the goal in these episodes.",
+    cells=cells,
+    claims=[favours_the_goal(form) for form in _maps.FORMS],
+    draw=draw,
+    order=76,
+    size=Size(seeds=20),
+    quick=Size(seeds=4, fraction=0.03),
+    tables=tables,
+)

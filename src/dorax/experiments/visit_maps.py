@@ -1,0 +1,98 @@
+"""fig:tot_visits, early_visits, late_visits and c_e_corr: without propagation, E-values count visits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from dorax.experiments import _maps
+from dorax.study import figures
+from dorax.study.claims import Claim, Estimate
+from dorax.study.experiment import Cell, Experiment, Size
+from dorax.study.results import Results
+from dorax.study.statistics import Interval, mean
+
+WINDOWS = {"total": "whole training", "early": "first ten episodes", "late": "last ten episodes (change)"}
+ALIKE = 0.7  # a rank correlation above this is commonly called strong
+SEED = 0  # whose maps are drawn
+
+
+def cells(size: Size) -> Sequence[Cell]:
+    return _maps.cells(0.0, size)
+
+
+def alike(form: str, window: str) -> Claim:
+    def estimate(results: Results) -> Estimate:
+        values = _maps.rank_correlations(results[form].data(), window)
+        words = f"mean over seeds of the rank correlation over visited bins, {WINDOWS[window]}, {form} form"
+        return Estimate(words, mean(values), results.size.seeds)
+
+    return Claim(f"visits and E-values make similar maps, {WINDOWS[window]}, {form} form", estimate, above=ALIKE)
+
+
+def correlated(form: str) -> Claim:
+    def estimate(results: Results) -> Estimate:
+        medians = np.nanmedian(results[form].data().correlation.values.reshape(results.size.seeds, -1), axis=1)
+        words = f"median over states of the correlation over training, mean over seeds, {form} form"
+        return Estimate(words, mean(medians), results.size.seeds)
+
+    return Claim(f"over training, visits and E-values of a state are strongly correlated, {form} form", estimate, ALIKE)
+
+
+def fewer_parameters(results: Results) -> Estimate:
+    parameters = int(results["count"].data().attrs["parameters"])
+    entries = int(np.prod(_maps.BINS)) * 3
+    ratio = parameters / entries
+    return Estimate(f"{parameters} weights over {entries} bins × actions", Interval(ratio, ratio, ratio), 1)
+
+
+def draw(results: Results, figure: Figure) -> None:
+    """A row a window: visits and E-values of one seed, in both forms; below, correlations of all seeds."""
+    figure.set_size_inches(12, 11)
+    grid = figure.add_gridspec(4, 4)
+    images = []
+    for row, (window, words) in enumerate(WINDOWS.items()):
+        for column, form in enumerate(_maps.FORMS):
+            data = results[form].data()
+            rank = _maps.rank_correlations(data, window)[SEED]
+            visits, counts = (data[f"{kind}_{window}"].values[SEED] for kind in ("visits", "count"))
+            left, right = (figure.add_subplot(grid[row, 2 * column + i]) for i in range(2))
+            _maps.draw_map(left, visits, f"visits, {words}")
+            title = f"E-values, {form}; ρ = {rank:.2f}"
+            images.append(_maps.draw_map(right, np.where(visits > 0, counts, 0), title))
+    figure.colorbar(images[0], ax=figure.axes, label="share of the largest", shrink=0.6)
+    for column, (form, colour) in enumerate(zip(_maps.FORMS, figures.COLOURS, strict=False)):
+        panel = figure.add_subplot(grid[3, 2 * column : 2 * column + 2])
+        values = results[form].data().correlation.values
+        panel.hist(values[np.isfinite(values)], bins=np.linspace(-1, 1, 41).tolist(), color=colour)
+        panel.set_title(f"correlation of visits and E-values over training, by state, {form}", fontsize=9, loc="left")
+        panel.set_xlabel("correlation")
+        panel.set_ylabel("states (all seeds)")
+        figures.tidy(panel)
+
+
+EXPERIMENT = Experiment(
+    figure="fig:tot_visits, fig:early_visits, fig:late_visits, fig:c_e_corr",
+    title="Without propagation, E-values count visits",
+    paper="States that were visited more often have a higher C_E: over the whole training, in its first ten episodes "
+    "and in the change over its last ten; over training the two are strongly correlated, with far fewer parameters "
+    "than bins.",
+    notes=f"Sparse mountain car, γ_E = 0, ε-greedy acting with ε = {_maps.EPSILON:g} (ours), which ignores E; "
+    f"{_maps.EPISODES} episodes, {_maps.BINS[0]} × {_maps.BINS[1]} bins, a snapshot every {_maps.WINDOW} episodes. "
+    f"Maps are those of seed {SEED}, each relative to its maximum, over the bins visited in the window; numbers are "
+    f"over all seeds. “Similar” is judged as a rank correlation ρ above {ALIKE:g}. The correlation over training is "
+    "taken at every bin that was visited. Ten episodes visit a bin a few times at most, and tiles are wider than bins: "
+    "the late maps agree in shape more than in rank.",
+    cells=cells,
+    claims=[
+        *(alike(form, window) for form in _maps.FORMS for window in WINDOWS),
+        *(correlated(form) for form in _maps.FORMS),
+        Claim("E-values need fewer parameters than a table of the bins", fewer_parameters, below=0.5),
+    ],
+    draw=draw,
+    order=75,
+    size=Size(seeds=20),
+    quick=Size(seeds=4, fraction=0.03),
+)

@@ -1,0 +1,416 @@
+"""Agents with tiles beside a plain loop, beside tables, and on probes whose answers are known."""
+
+import itertools
+import math
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from unittest import mock
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dorax
+from dorax.core import next_count
+from dorax.envs import FunctionalEnv, SparseMountainCar
+from dorax.envs.mountain_car import MountainCarParams
+from dorax.lanes import training
+from dorax.lanes.episodes import Transition, View, _draws_of_block
+
+CAR = SparseMountainCar()
+
+
+def trained(agent, env, episodes, seeds=1, **options):
+    """The dataset of a run and the weights that it ended with, lane by lane."""
+    ended, run_to = [], training._run_to
+    with mock.patch.object(training, "_run_to", lambda *arguments: ended.append(run_to(*arguments)) or ended[-1]):
+        data = dorax.train(agent, env, episodes, seeds, **options)
+    return data, np.asarray(ended[-1].memory)
+
+
+def first_start(env, params, seed):
+    """Where the lane of this seed starts, and the key that its learner starts from."""
+    start_key, learner_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2**32 - 1))
+    return np.asarray(env.reset_env(start_key, params)[0]), learner_key
+
+
+draws_of_block = jax.jit(_draws_of_block, static_argnums=0)
+
+
+def ticks(env, params, seed):
+    """What chance gives the lane of this seed at every tick: a number for the rule, a start if it needs one."""
+    for block in itertools.count():
+        draws, _ = draws_of_block(env, params, jax.random.key(seed), block)
+        yield from zip(np.asarray(draws.uniform), np.asarray(draws.start[0]), strict=True)
+
+
+# The whole algorithm once more, plainly.
+
+
+class Plain(NamedTuple):
+    """Numbers of an agent; `step_size` and `learning_rate` of E under names of their own."""
+
+    form: str = "count"
+    temperature: float = 1.0
+    learning_rate: float = 0.1
+    discount: float = 0.99
+    e_discount: float = 0.99
+    e_step: float = 1.0
+    e_rate: float = 0.5
+    bonus: float = 0.0
+
+    def counts(self, outputs):
+        if self.form == "count":
+            return np.maximum(outputs, 0)
+        return -np.log(1 / (1 + np.exp(-outputs))) / -math.log(1 - self.e_rate)
+
+    def e_change(self, output, successor):
+        """What a visit adds to the output; the successor's output is None at the end of an episode."""
+        a, g = self.e_rate, self.e_discount
+        if self.form == "count":
+            e = (1 - a) ** max(output, 0)
+            successor_e = 0 if successor is None else (1 - a) ** max(successor, 0)
+            return self.e_step * (math.log((1 - a) * e + a * g * successor_e, 1 - a) - output)
+        e = 1 / (1 + math.exp(-output))
+        successor_e = 0 if successor is None else 1 / (1 + math.exp(-successor))
+        return -self.e_step * (e - g * successor_e) * e * (1 - e)
+
+    def choice(self, values, counts, uniform):
+        """argmax log f - log C, where untried actions come first; chance decides among equals."""
+        log_f = (values - values.max()) / self.temperature
+        log_f -= math.log(np.exp(log_f).sum())
+        score = np.where(counts == 0, log_f, -np.inf) if (counts == 0).any() else log_f - np.log(counts)
+        best = np.flatnonzero(score >= score.max() - 1e-14)
+        return int(best[int(uniform * len(best))])
+
+
+class PlainCar(NamedTuple):
+    """Gymnasium's mountain car, one step at a time, with 8 tilings of 8 x 8 tiles over what it observes."""
+
+    params: MountainCarParams
+
+    def moved(self, position, velocity, action):
+        p = self.params
+        velocity += (action - 1) * p.force - math.cos(3 * position) * p.gravity
+        velocity = min(max(velocity, -p.max_speed), p.max_speed)
+        position = min(max(position + velocity, p.min_position), p.max_position)
+        if position == p.min_position and velocity < 0:
+            velocity = 0.0
+        return position, velocity, position >= p.goal_position and velocity >= p.goal_velocity
+
+    def tiles(self, position, velocity):
+        p, active = self.params, []
+        low = np.float32([p.min_position, -p.max_speed]).astype(float)
+        high = np.float32([p.max_position, p.max_speed]).astype(float)
+        for k in range(8):
+            row, column = np.floor(8 * (np.array([position, velocity]) - low) / (high - low) + [k / 8, 3 * k % 8 / 8])
+            active.append(81 * k + 9 * int(row) + int(column))
+        return active
+
+
+def plain_run(plain, car, weights, start, chance):
+    """One lane's returns and lengths in training and in tests; its weights change in place."""
+    q, e = weights[..., 0], weights[..., 1]
+    records, tests, is_testing = [], [], False
+
+    def chosen(tiles, uniform):
+        values = q[tiles].sum(axis=0)
+        return int(values.argmax()) if is_testing else plain.choice(values, plain.counts(e[tiles].sum(axis=0)), uniform)
+
+    while len(records) < EPISODES or is_testing:
+        (position, velocity), length, is_over = start, 0, False
+        tiles = car.tiles(position, velocity)
+        action = chosen(tiles, next(chance)[0])
+        while not is_over:
+            position, velocity, ends = car.moved(position, velocity, action)
+            uniform, start = next(chance)
+            next_tiles, length = car.tiles(position, velocity), length + 1
+            next_action = chosen(next_tiles, uniform)
+            if not is_testing:
+                target = float(ends) + (0 if ends else plain.discount * q[next_tiles].sum(axis=0).max())
+                successor = None if ends else e[next_tiles, next_action].sum()
+                output = e[tiles, action].sum()
+                change = plain.e_change(output, successor)
+                if plain.bonus:
+                    target += plain.bonus / math.sqrt(plain.counts(output + change / plain.e_step))
+                q[tiles, action] += plain.learning_rate / 8 * (target - q[tiles, action].sum())
+                e[tiles, action] += change / 8
+            is_over = ends or length >= car.params.max_steps_in_episode
+            tiles, action = next_tiles, next_action
+        (tests if is_testing else records).append((float(ends), length))
+        is_testing = not is_testing and len(records) % TEST_EVERY == 0
+    return np.array(records), np.array(tests)
+
+
+HILLSIDE = MountainCarParams(goal_position=-0.38, max_steps_in_episode=50)  # reached by some episodes, not by others
+EPISODES, TEST_EVERY = 12, 3  # everywhere the same, as is the structure: a compilation takes seconds
+
+
+@pytest.mark.parametrize(
+    ("plain", "params"),
+    [
+        (Plain("count"), MountainCarParams(max_steps_in_episode=400)),
+        (Plain("count", 0.3, 0.2, 0.9, e_discount=0.5, e_step=0.3, e_rate=0.2, bonus=0.01), HILLSIDE),
+        (Plain("logistic", 0.1, e_step=0.5), HILLSIDE),
+    ],
+    ids=["count", "count with bonus", "logistic"],
+)
+def test_the_engine_does_what_a_plain_loop_does(plain, params):
+    form, bonus = {
+        "count": (dorax.CountE, dorax.InverseRootCount(plain.bonus)),
+        "logistic": (dorax.LogisticE, None),
+    }[plain.form]
+    agent = dorax.LinearAgent(
+        rule=dorax.LLL(dorax.Softmax(plain.temperature)),
+        e_values=form(plain.e_discount, plain.e_step, plain.e_rate),
+        bonus=bonus,
+        learning_rate=plain.learning_rate,
+        discount=plain.discount,
+    )
+    space, ended = CAR.observation_space(params), set()
+    with jax.enable_x64(True):
+        data, weights = trained(agent, CAR, EPISODES, seeds=[0, 3], params=params, test_every=TEST_EVERY)
+        initial = jax.jit(agent.learner(space.low.tolist(), space.high.tolist(), 3).initial)
+        for i, seed in enumerate([0, 3]):
+            start, learner_key = first_start(CAR, params, seed)
+            by_hand = np.array(initial(learner_key))
+            assert by_hand[..., 0].std() == pytest.approx(0.01, rel=0.1)
+            assert (by_hand[..., 1] == 0).all()
+            records, tests = plain_run(plain, PlainCar(params), by_hand, start, ticks(CAR, params, seed))
+            np.testing.assert_array_equal(data["return"][i], records[:, 0])
+            np.testing.assert_array_equal(data["length"][i], records[:, 1])
+            np.testing.assert_array_equal(data["test_return"][i], tests[:, 0])
+            np.testing.assert_array_equal(data["test_length"][i], tests[:, 1])
+            np.testing.assert_allclose(weights[i], by_hand, rtol=1e-9, atol=1e-12)
+            ended |= set(records[:, 0])
+    assert ended == {0, 1}  # both kinds of end were learned from
+
+
+# Tables are a special case.
+
+
+class Place(NamedTuple):
+    position: Any
+    time: Any
+
+
+class WalkParams(NamedTuple):
+    first_start: int = 0
+    last_start: int = 3
+    max_steps_in_episode: int = 12
+
+
+class Walk(FunctionalEnv):
+    """Cells 0 to 4: left (0) or right (1). At the left end there is a little to have for ever, beyond the right 1."""
+
+    @property
+    def default_params(self):
+        return WalkParams()
+
+    def reset_env(self, key, params):
+        # Randint would do as well, but takes a second more to compile.
+        starts = params.last_start - params.first_start + 1
+        position = params.first_start + jnp.floor(jax.random.uniform(key) * starts)
+        return position[None], Place(position, jnp.int32(0))
+
+    def step_env(self, key, state, action, params):
+        position = jnp.clip(state.position + 2 * action - 1, 0, 4)
+        ends = (state.position == 4) & (action == 1)
+        reward = jnp.where(ends, 1.0, jnp.where((state.position == 0) & (action == 0), 0.1, 0.0))
+        return position[None], Place(position, state.time + 1), reward, ends, {}
+
+    def observation_space(self, params):
+        return gymnasium.spaces.Box(0.0, 5.0, (1,))
+
+    def action_space(self, params):
+        return gymnasium.spaces.Discrete(2)
+
+
+def walk_with_tables(agent, seed):
+    """The tables of a learner that is fed with the engine's random numbers, and the lengths of its episodes."""
+    learner, chance = dorax.TabularLearner(agent, 5, 2), SimpleNamespace()
+    learner.random, chance.random = chance, lambda: chance.number
+    draws, start, lengths = ticks(WALK, WalkParams(), seed), first_start(WALK, WalkParams(), seed)[0], []
+    for _ in range(WALKS):
+        chance.number = next(draws)[0]
+        state, length, is_over = int(start[0]), 0, False
+        while not is_over:
+            action, length = learner.act(state), length + 1
+            ends = (state, action) == (4, 1)
+            reward = 1.0 if ends else 0.1 if (state, action) == (0, 0) else 0.0
+            arrived = min(max(state + 2 * action - 1, 0), 4)
+            is_over = ends or length >= 12
+            chance.number, start = next(draws)
+            learner.observe(state, action, reward, arrived, terminated=ends, truncated=is_over and not ends)
+            state = arrived
+        lengths.append(length)
+    return learner, lengths
+
+
+WALK, WALKS = Walk(), 100
+WALKER = dorax.LinearAgent(
+    rule=dorax.LLL(dorax.Softmax(0.3)),
+    e_values=dorax.CountE(discount=0.9, learning_rate=0.2),
+    bonus=dorax.InverseCount(0.0),
+    learning_rate=0.3,
+    discount=0.9,
+    initial_scale=0.0,
+    tiles=5,
+    tilings=1,
+)
+
+
+@pytest.mark.parametrize("e_discount", [0.0, 0.9])
+def test_one_tile_a_state_and_a_whole_step_are_the_tabular_algorithm(e_discount):
+    table = dorax.TabularAgent(
+        dorax.LLL(dorax.Softmax(0.3)), dorax.EValues(e_discount, 0.2), learning_rate=0.3, discount=0.9
+    )
+    with jax.enable_x64(True):
+        data, weights = trained(WALKER, WALK, WALKS, seeds=[0, 5], settings=[{"e_values.discount": e_discount}])
+        for i, seed in enumerate([0, 5]):
+            learner, lengths = walk_with_tables(table, seed)
+            np.testing.assert_array_equal(data["length"][0, i], lengths)
+            np.testing.assert_allclose(weights[i, :5, :, 0], learner.q, rtol=1e-12)
+            np.testing.assert_allclose(weights[i, :5, :, 1], learner.count, rtol=1e-12)
+            np.testing.assert_array_equal(weights[i, 5:], 0)
+            assert set(lengths) > {12}  # some episodes are truncated, some are not
+            if e_discount == 0:
+                np.testing.assert_array_equal(weights[i, ..., 1], np.round(weights[i, ..., 1]))
+                assert weights[i, ..., 1].sum() == sum(lengths)
+
+
+@pytest.mark.parametrize("tilings", [1, 8])
+def test_step_sizes_are_those_of_the_prediction_and_only_active_tiles_of_the_action_change(tilings):
+    agent = dorax.LinearAgent(
+        dorax.UCB(), dorax.CountE(discount=0.9, step_size=0.5), learning_rate=0.25, discount=0.8, tilings=tilings
+    )
+    learner, here, there = agent.learner((0.0, 0.0), (1.0, 1.0), 3), jnp.array([0.1, 0.9]), jnp.array([0.8, 0.3])
+    weights = jnp.asarray(np.random.default_rng(0).uniform(0, 1, (learner.coder.size, 3, 2)), jnp.float32)
+    view, learned = jax.jit(learner.view), jax.jit(learner.learned)
+    before, then = view(weights, here), view(weights, there)
+    for ends in (False, True):
+        step = Transition(before.features, jnp.asarray(2), jnp.asarray(0.7), jnp.asarray(ends), then, jnp.asarray(1))
+        changed = learned(weights, step, jnp.asarray(True))
+        after = view(changed, here)
+        target = 0.7 + (0 if ends else 0.8 * float(then.values.max()))
+        assert float(after.values[2]) == pytest.approx(0.75 * float(before.values[2]) + 0.25 * target, rel=1e-5)
+        visited = next_count(float(before.counts[2]), None if ends else float(then.counts[1]), 0.5, 0.9)
+        assert float(after.counts[2]) == pytest.approx(0.5 * float(before.counts[2]) + 0.5 * visited, rel=1e-5)
+        is_changed = np.asarray(changed != weights).any(axis=-1)
+        assert sorted(np.argwhere(is_changed).tolist()) == [[int(tile), 2] for tile in sorted(before.features)]
+        np.testing.assert_array_equal(learned(weights, step, jnp.asarray(False)), weights)
+
+
+def walks_of_one_step(start, **setting):
+    """Episodes that all start here and are over after a step: returns, values and counts of the two actions."""
+    params = WalkParams(first_start=start, last_start=start, max_steps_in_episode=1)
+    with jax.enable_x64(True):
+        data, weights = trained(WALKER, WALK, WALKS, params=params, settings=[setting])
+    assert (data["length"] == 1).all()
+    return data["return"].values.ravel(), *weights[0, start].T
+
+
+def test_a_truncated_end_bootstraps_in_q_and_in_e():
+    """Left at the left end leads back there and is, once it has paid, all that the greedy ever take."""
+    returns, values, counts = walks_of_one_step(0, temperature=0.0)
+    n = np.sum(returns > 0)
+    assert n >= WALKS - 1
+    assert values[0] == pytest.approx(0.1 / (1 - 0.9) * (1 - (1 - 0.3 * (1 - 0.9)) ** n), rel=1e-9)
+    assert counts[0] == pytest.approx(n * math.log(1 - 0.2 * (1 - 0.9)) / math.log(1 - 0.2), rel=1e-9)
+
+
+def test_a_terminal_end_does_not_bootstrap_even_when_time_is_up():
+    returns, values, counts = walks_of_one_step(4, temperature=1e3)
+    n = returns.sum()
+    assert 0 < n < WALKS
+    assert values[1] == pytest.approx(1 - (1 - 0.3) ** n, rel=1e-9)
+    assert counts[1] == n
+
+
+def test_a_bonus_enters_what_is_learned_from_the_count_after_the_visit_and_never_the_return():
+    returns, values, counts = walks_of_one_step(4, temperature=1e3, scale=2.0)
+    assert set(returns) == {0, 1}
+    assert counts[1] == returns.sum()
+    # Q is an average of 1 + 2 / k, the k-th visit weighted by the share that the later ones left of it.
+    visit = np.arange(1, counts[1] + 1)
+    assert values[1] == pytest.approx(np.sum(0.3 * (1 - 0.3) ** (counts[1] - visit) * (1 + 2 / visit)), rel=1e-9)
+
+
+def test_q_learning_finds_the_optimal_values_of_the_walk():
+    setting = {"temperature": 1e3, "learning_rate": 0.9, "discount": 0.5, "initial_scale": 0.3}
+    with jax.enable_x64(True):
+        data, weights = trained(WALKER, WALK, WALKS, 4, settings=[setting])
+    values = np.array([0.2, 0.125, 0.25, 0.5, 1.0])  # 0.1 / (1 - g) at the left end, g^k from the right one
+    optimal = np.stack([0.5 * values[[0, 0, 1, 2, 3]] + [0.1, 0, 0, 0, 0], [*(0.5 * values[1:]), 1.0]], axis=1)
+    np.testing.assert_allclose(values, optimal.max(axis=1))
+    np.testing.assert_allclose(weights[:4, :5, :, 0], np.broadcast_to(optimal, (4, 5, 2)), rtol=1e-4)
+    assert data.attrs["parameters"] == 6 * 2
+
+
+def test_an_agent_without_e_values_counts_nothing_and_still_learns_values():
+    learner = dorax.LinearAgent(dorax.LLL(dorax.Softmax(1.0)), learning_rate=0.5, tilings=4).learner((0.0,), (1.0,), 2)
+    weights, view = learner.initial(jax.random.key(0)), jax.jit(learner.view)
+    assert weights.shape == (4 * 9, 2, 1)
+    here = view(weights, jnp.array([0.2]))
+    ends = Transition(here.features, jnp.asarray(1), jnp.ones(()), jnp.asarray(True), here, jnp.asarray(0))
+    after = view(jax.jit(learner.learned)(weights, ends, jnp.asarray(True)), jnp.array([0.2]))
+    assert float(after.values[1]) == pytest.approx(0.5 * float(here.values[1]) + 0.5, rel=1e-5)
+    np.testing.assert_array_equal(after.counts, 0)
+    np.testing.assert_array_equal(after.outputs, 0)
+
+
+def test_a_bonus_is_finite_even_where_the_output_was_below_0():
+    form = dorax.CountE(discount=0.99, step_size=0.5)
+    learner = dorax.LinearAgent(dorax.UCB(), form, dorax.InverseCount(0.01)).learner((0.0,), (1.0,), 2)
+    weights = jnp.full((learner.coder.size, 2, 2), -0.1)  # as shared tiles leave it behind
+    here, there = (jax.jit(learner.view)(weights, jnp.array([place])) for place in (0.2, 0.7))
+    step = Transition(here.features, jnp.asarray(0), jnp.zeros(()), jnp.asarray(False), there, jnp.asarray(1))
+    assert np.isfinite(jax.jit(learner.learned)(weights, step, jnp.asarray(True))).all()
+
+
+def test_a_view_tells_values_counts_and_the_outputs_that_they_come_from():
+    learner = dorax.LinearAgent(dorax.UCB(), dorax.LogisticE(learning_rate=0.2), tilings=4).learner((0,), (1,), 2)
+    weights = jnp.asarray(np.random.default_rng(0).normal(size=(learner.coder.size, 2, 2)), jnp.float32)
+    view = learner.view(weights, jnp.asarray([0.4]))
+    assert isinstance(view, View)
+    by_hand = np.asarray(weights)[np.asarray(learner.coder.active(np.float32([0.4])))].sum(axis=0)
+    np.testing.assert_allclose(view.values, by_hand[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(view.outputs, by_hand[:, 1], rtol=1e-5)
+    np.testing.assert_allclose(view.counts, np.log(1 / (1 + np.exp(-by_hand[:, 1]))) / np.log(0.8), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"rule": None}, ["rule is None"]),
+        ({"rule": "softmax"}, ["rule is 'softmax'"]),
+        ({"e_values": dorax.EValues(0.9)}, ["e_values is EValues", "LogisticE, CountE"]),
+        ({"e_values": 0.9}, ["e_values is 0.9"]),
+        ({"bonus": dorax.InverseCount()}, ["bonus", "without e_values"]),
+        ({"learning_rate": -0.1}, ["learning_rate is -0.1"]),
+        ({"learning_rate": math.nan}, ["learning_rate is nan"]),
+        ({"discount": 1.0}, ["discount is 1.0"]),
+        ({"initial_scale": -1.0}, ["initial_scale is -1.0"]),
+        ({"initial_scale": math.inf}, ["initial_scale is inf"]),
+    ],
+    ids=str,
+)
+def test_an_agent_that_cannot_be_is_refused(arguments, words, refused):
+    with refused(*words):
+        dorax.LinearAgent(**{"rule": dorax.UCB()} | arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"tilings": 0}, ["tilings is 0"]),
+        ({"tiles": 0}, ["tiles is (0,)"]),
+        ({"tiles": (8, 8)}, ["tiles is (8, 8)", "1 dimensions"]),
+    ],
+    ids=str,
+)
+def test_tiles_that_do_not_fit_the_environment_are_refused_before_any_training(arguments, words, refused):
+    with refused(*words):
+        dorax.train(dorax.LinearAgent(dorax.UCB(), **arguments), WALK, 10**9)
