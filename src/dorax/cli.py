@@ -18,6 +18,7 @@ from dorax.lanes.devices import use_all_cores
 
 if TYPE_CHECKING:
     from dorax.study.experiment import Experiment, Size
+    from dorax.study.results import Results
 
 _CONSOLE = Console()
 
@@ -70,7 +71,7 @@ class Report:
     readme: Path | None = None
     """Also put the table of claims and the headline figure into this README, and keep how long all of it took."""
 
-    def __call__(self) -> None:
+    def __call__(self, at_hand: dict[str, Results] | None = None) -> None:
         from dorax.experiments import _durations
         from dorax.study.readme import update_readme
         from dorax.study.report import verdicts_by_experiment, write_report
@@ -78,7 +79,7 @@ class Report:
 
         experiments = _experiments()
         store = Store(self.out)
-        claims = write_report(experiments, store)
+        claims = write_report(experiments, store, at_hand)
         for path in store.damaged:
             print(f"{path} is damaged; dorax run will run it again")
         for name, verdicts in verdicts_by_experiment(claims).items():
@@ -103,8 +104,8 @@ class Reproduce:
 
     def __call__(self) -> None:
         experiments = _experiments()
-        _run(experiments, Run(tuple(experiments), self.out, quick=self.quick, fresh=self.fresh))
-        Report(self.out)()
+        results = _run(experiments, Run(tuple(experiments), self.out, quick=self.quick, fresh=self.fresh))
+        Report(self.out)(results)
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail("interrupted; the same command goes on from here (without --fresh)", 130)
 
 
-def _run(experiments: dict[str, Experiment], options: Run) -> None:
+def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]:
     from dorax.experiments._durations import expected_seconds, in_words
     from dorax.study.progress import watching
     from dorax.study.results import run
@@ -157,20 +158,27 @@ def _run(experiments: dict[str, Experiment], options: Run) -> None:
     store = Store(options.out)
     expected = expected_seconds(experiments)
     total, done = sum(expected.values()), 0.0
+    results: dict[str, Results] = {}
     if not options.quick:
-        _say(f"{len(experiments)} experiments: about {in_words(total)} on two cores; what is finished is not run again")
+        what = _counted(len(experiments), "experiment")
+        _say(f"{what}: about {in_words(total)} on two cores; what is finished is not run again")
     with watching(_CONSOLE, total) as watcher:
         for name, experiment in experiments.items():
             if options.fresh:
                 store.clear(name)
             began = time.perf_counter()
-            run(name, experiment, sizes[name], store, watcher)
+            results[name] = run(name, experiment, sizes[name], store, watcher)
             for path in store.damaged:
                 _say(f"{path} was damaged and has been run again")
             store.damaged.clear()
             done += expected[name]
             watcher.finished(done)
             _say(f"{name:22} {time.perf_counter() - began:6.1f} s  {experiment.title}")
+    return results
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _size(experiment: Experiment, options: Run) -> Size:

@@ -83,19 +83,20 @@ def comparison(
     episodes: int,
     size: Size,
     lanes: int,
-    taste: Sequence[str] = (EPSILON_GREEDY, LOGISTIC, COUNT),
+    taste: Sequence[str] = (PLAIN_COUNT, COUNT),
 ) -> list[Cell]:
     """A cell for every agent with its grid; a hundred tests over the course of a long run.
 
     A quick run has those of `taste` alone: most of its time would be spent compiling the others.
     """
     episodes = size.of(episodes, least=20)
+    max_steps = None if size.is_full else 3000
     if not size.is_full:
         agents = {name: agents[name] for name in taste}
     return [
         Cell(
             name,
-            EpisodeTraining(agent, env, episodes=episodes, test_every=max(1, episodes // 100), lanes=lanes),
+            EpisodeTraining(agent, env, episodes, max_steps, test_every=max(1, episodes // 100), lanes=lanes),
             grid,
             LIMITS,
             SUCCESS,

@@ -22,7 +22,7 @@ EPSILONS = (0.0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 TEMPERATURES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 5.0, 10.0, 30.0, 100.0)
 SCALES = (0.0, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 LIMITS = {"epsilon": (0.0, 1.0), "temperature": (0.0,), "scale": (0.0,)}  # nothing lies beyond
-LANES = 128  # so that tuning and reporting share one compiled program
+LANES, STATES = 128, 64  # so that tuning and reporting, bridge and cliff share one compiled program
 
 _RULES = {
     "ε-greedy": (Sample(EpsilonGreedy(0.1)), LLL(EpsilonGreedy(0.1)), {"epsilon": EPSILONS}),
@@ -75,17 +75,22 @@ def at(name: str, learning_rate: float) -> str:
 
 
 def comparison(mdp: MDP, episodes: int, max_steps: int, rates: Sequence[float], size: Size) -> list[Cell]:
-    """A cell for every agent at every learning rate."""
+    """A cell for every agent at every learning rate; in a quick run, at the first."""
     return [
         Cell(
             at(rival.name, rate),
             Training(
-                rival.agent, mdp, episodes=size.of(episodes), max_steps=size.of(max_steps, least=2000), lanes=LANES
+                rival.agent,
+                mdp,
+                episodes=size.of(episodes),
+                max_steps=size.of(max_steps, least=2000),
+                lanes=LANES,
+                states=STATES,
             ),
             rival.grid,
             LIMITS,
         )
-        for rate in rates
+        for rate in (rates if size.is_full else rates[:1])
         for rival in rivals(learning_rate=rate)
     ]
 
@@ -104,6 +109,7 @@ def counterpart_claims(rate: float) -> list[Claim]:
 
 def draw_comparison(results: Results, figure: Figure, rates: Sequence[float]) -> None:
     """A row a learning rate: error of Q by episode and by step, and the return of training by episode."""
+    rates = rates if results.size.is_full else rates[:1]
     figure.set_size_inches(11, 3.4 * len(rates) + 0.6)
     rows = figure.subplots(len(rates), 3, squeeze=False)
     for row, rate in zip(rows, rates, strict=True):

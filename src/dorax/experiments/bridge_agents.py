@@ -21,8 +21,8 @@ UNFITTED = "UCB, visits, scale 1"
 def cells(size: Size) -> Sequence[Cell]:
     world = mdps.bridge(15)
     fitted = _rivals.comparison(world, episodes=12_000, max_steps=40_000, rates=RATES, size=size)
-    ucb = {rate: next(cell for cell in fitted if cell.name == _rivals.at("UCB, visits", rate)) for rate in RATES}
-    return [*fitted, *(Cell(_rivals.at(UNFITTED, rate), cell.run, {"scale": (1.0,)}) for rate, cell in ucb.items())]
+    ucb = {_rivals.at("UCB, visits", rate): _rivals.at(UNFITTED, rate) for rate in RATES}
+    return [*fitted, *(Cell(ucb[cell.name], cell.run, {"scale": (1.0,)}) for cell in fitted if cell.name in ucb)]
 
 
 def draw(results: Results, figure: Figure) -> None:

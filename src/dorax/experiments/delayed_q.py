@@ -31,7 +31,7 @@ def delayed(patience: int) -> str:
 def cells(size: Size) -> Sequence[Cell]:
     def training(agent: TabularAgent) -> Training:
         world = mdps.bridge(15, normalised=True)
-        return Training(agent, world, episodes=size.of(10_000), max_steps=size.of(120_000), lanes=96)
+        return Training(agent, world, episodes=size.of(10_000), max_steps=size.of(120_000), lanes=128, states=64)
 
     greedy = Sample(EpsilonGreedy(0.0))
     dora = TabularAgent(rule=LLL(Softmax(0.1)), counter=EValues(0.9), learning_rate=0.5, discount=0.9)

@@ -9,10 +9,11 @@ from dorax.experiments import _explorers
 from dorax.study.experiment import Cell, Experiment, Size
 
 EPISODES = 1000
+TASTE = (_explorers.EPSILON_GREEDY, _explorers.PLAIN_COUNT, _explorers.COUNT)  # of a quick run
 
 
 def cells(size: Size) -> Sequence[Cell]:
-    return _explorers.comparison(_explorers.by_tiles(8), SparseMountainCar(), EPISODES, size, lanes=64)
+    return _explorers.comparison(_explorers.by_tiles(8), SparseMountainCar(), EPISODES, size, lanes=64, taste=TASTE)
 
 
 EXPERIMENT = Experiment(

@@ -43,9 +43,7 @@ def agents() -> dict[str, tuple[DeepAgent, Mapping[str, Sequence[float]]]]:
 
 
 def cells(size: Size) -> Sequence[Cell]:
-    return _explorers.comparison(
-        agents(), SparseMountainCar(), EPISODES, size, lanes=32, taste=(_explorers.EPSILON_GREEDY, _explorers.COUNT)
-    )
+    return _explorers.comparison(agents(), SparseMountainCar(), EPISODES, size, lanes=32)
 
 
 PAIRS = {

@@ -88,7 +88,8 @@ def drawing(counter: object) -> TabularAgent:
 
 def cells(size: Size) -> Sequence[Cell]:
     def training(counter: object) -> Training:
-        return Training(agent(counter), mdps.bridge(15), size.of(12_000), max_steps=size.of(120_000), lanes=128)
+        steps = size.of(120_000)
+        return Training(agent(counter), mdps.bridge(15), size.of(12_000), max_steps=steps, lanes=128, states=64)
 
     grid = {"temperature": TEMPERATURES}
     return [

@@ -16,7 +16,7 @@ from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, time_ratio
 from dorax.study.experiment import AXES, Axis, Cell, Experiment, Size, Table
 from dorax.study.measures import THRESHOLD, times_to_threshold
-from dorax.study.results import Results
+from dorax.study.results import LeftOut, Results
 from dorax.study.statistics import Interval, Times, bootstrap, median
 from dorax.tabular import QLearning, TabularAgent, Training
 
@@ -24,6 +24,7 @@ LEARNING_RATE = 0.5
 RESAMPLES = 2000
 RULES = ("LLL softmax", "UCB")
 LIMITS = {"epsilon": (1.0,)}
+TASTE = ("ε-greedy", "LLL softmax, visits", "LLL softmax, E-values", "optimistic Q-learning")  # of a quick run
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ def cells(size: Size) -> Sequence[Cell]:
     for family in FAMILIES:
         for problem in family.sizes if size.is_full else family.sizes[:3]:
             for name, (agent, grid) in agents(family, problem).items():
+                if not size.is_full and name not in TASTE:
+                    continue
                 training = Training(
                     agent,
                     family.make(problem),
@@ -132,6 +135,8 @@ class Growth:
 
 def growth(results: Results, agent: str, family: Family, axis: Axis) -> Growth:
     present = [problem for problem in family.sizes if name_of(agent, family, problem) in results.cells]
+    if not present:
+        raise LeftOut(agent)
     times = [times_to_threshold(results[name_of(agent, family, p)].data(axis), axis) for p in present]
     is_solved = np.asarray([np.isfinite(median(time.latest)) for time in times])
     return Growth(np.asarray(present, float), times, is_solved)
@@ -198,13 +203,18 @@ def keeps_pace_claim(family: Family, axis: Axis) -> Claim:
     return Claim(text, estimate, below=2.0)
 
 
+def names_in(results: Results) -> list[str]:
+    """The agents that were run: all of them, or those of a quick run."""
+    return list(STYLES) if results.size.is_full else list(TASTE)
+
+
 def draw(results: Results, figure: Figure) -> None:
     figure.set_size_inches(9, 7.5)
     rows = figure.subplots(2, 2)
     for row, family in zip(rows, FAMILIES, strict=True):
         for panel, axis in zip(row, AXES, strict=True):
-            for name, style in STYLES.items():
-                _draw_growth(panel, growth(results, name, family, axis), name, style)
+            for name in names_in(results):
+                _draw_growth(panel, growth(results, name, family, axis), name, STYLES[name])
             panel.set_xscale("log")
             panel.set_yscale("log")
             panel.set_xticks(family.sizes, [str(size) for size in family.sizes])
@@ -237,7 +247,7 @@ def tables(results: Results) -> Sequence[Table]:
     """The exponents, with the number of sizes that they rest on."""
     rows = []
     for family in FAMILIES:
-        for name in STYLES:
+        for name in names_in(results):
             row: list[Any] = [family.name, name]
             for axis in AXES:
                 found = growth(results, name, family, axis)

@@ -32,6 +32,8 @@ def new_figure(width: float = 9.0, height: float = 4.0) -> Figure:
 
 def write(figure: Figure, folder: Path, name: str) -> None:
     """PNG and SVG, the same bytes for the same numbers."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # it is laid out now; each format would do it again
     settings: Any = {"svg.hashsalt": name, "svg.fonttype": "path"}
     with matplotlib.rc_context(settings):
         for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):

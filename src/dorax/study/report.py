@@ -54,13 +54,19 @@ class Section:
         return self.experiment.size if self.results.size.is_full else self.experiment.quick
 
 
-def write_report(experiments: Mapping[str, Experiment], store: Store) -> list[Row]:
-    """Write report.html, claims.json, durations.json and the figures of all that has been run; return the claims."""
+def write_report(
+    experiments: Mapping[str, Experiment], store: Store, at_hand: Mapping[str, Results] | None = None
+) -> list[Row]:
+    """Write report.html, claims.json, durations.json and the figures of all that has been run; return the claims.
+
+    Results that are `at_hand` need not be read back from the store.
+    """
+    at_hand = at_hand or {}
     sections: list[Section] = []
     missing: list[str] = []
     for name, experiment in experiments.items():
         try:
-            results = load(name, experiment, store)
+            results = at_hand[name] if name in at_hand else load(name, experiment, store)
         except NotRun:
             missing.append(name)
             continue

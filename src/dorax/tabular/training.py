@@ -99,7 +99,8 @@ def train(
         steps=jnp.asarray(2**31 - 1 if max_steps is None else max_steps, jnp.int32),
         q_error_share=jnp.asarray(-1.0 if until is None else until, float),
     )
-    ended = _run(agents, world, limits, len(setting_list), chosen, episodes, lanes, progress)
+    ended = _run(agents, world, limits, len(setting_list), chosen, _capacity(episodes), lanes, progress)
+    ended = ended._replace(records=ended.records[:, :episodes])
     if not tables:  # they may be large: leave them where they are
         ended = ended._replace(tables={}, counts=ended.steps)
     ended = by_seed_and_setting(ended, len(chosen), len(setting_list))
@@ -135,6 +136,11 @@ def _run(
             share = _share_done(lanes, limits, settings * len(seeds))
             progress(share, int(np.sum(np.asarray(lanes.steps), dtype=np.int64)))
     return lanes
+
+
+def _capacity(episodes: int) -> int:
+    """Room for so many episodes, and often for more: runs of similar length then share one compiled program."""
+    return max(1024, 1 << (episodes - 1).bit_length())
 
 
 def _share_done(lanes: Lane, limits: Limits, lanes_wanted: int) -> float:
