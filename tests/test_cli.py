@@ -103,4 +103,4 @@ def test_the_installed_command_stays_quiet_where_there_is_no_terminal(tmp_path):
     )
     assert done.returncode == 0
     assert done.stderr == ""
-    assert len(done.stdout.strip().splitlines()) == 1
+    assert len(done.stdout.strip().splitlines()) == 2  # how long it will take, and how long it took

@@ -1,8 +1,8 @@
 """Mountain car with a sparse reward: nothing tells the way to the goal before it was reached once.
 
-The car is too weak to climb the hill and has to swing up, away from the goal first. Of 4000 episodes of
-uniformly random actions none arrived, which makes the task one of exploration. The dynamics are Gymnasium's
-MountainCar-v0 (Moore, 1990).
+The car is too weak to climb the hill and has to swing up, away from the goal first. Uniformly random actions
+hardly ever get it there, which makes the task one of exploration. The dynamics are Gymnasium's MountainCar-v0
+(Moore, 1990).
 """
 
 from __future__ import annotations
