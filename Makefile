@@ -4,13 +4,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: reproduce test lint check bench readme clean
+.PHONY: reproduce test test-slow lint check bench readme clean
 
 reproduce: .venv/.installed
 	$(BIN)/dorax reproduce
 
 test: lint check
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-slow: .venv/.developing
+	$(BIN)/pytest -n 2 -m slow
 
 lint: .venv/.developing
 	$(BIN)/ruff check .

@@ -13,6 +13,12 @@ from dorax.study.results import run
 from dorax.study.store import Store
 
 EXPERIMENTS = experiments.find()
+SLOW = {
+    "acrobot_agents",
+    "mountain_car_agents",
+    "mountain_car_networks",
+    "visit_maps",
+}  # to compile
 TOY = Size(seeds=3, tuning_seeds=2, fraction=0.005)
 
 
@@ -20,7 +26,7 @@ def ignore(name):
     return lambda share, steps: None
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in EXPERIMENTS])
 def test_an_experiment_runs_judges_its_claims_and_draws_its_figure(name, tmp_path):
     experiment, store = EXPERIMENTS[name], Store(tmp_path)
     results = run(name, experiment, TOY, store, ignore)
