@@ -71,8 +71,11 @@ def test_run_then_report_writes_one_page_and_the_claims(capsys, tmp_path):
     assert "dorax run bridge_agents" in page, "what has not been run is named with its command"
 
 
-def test_the_readme_s_table_stands_between_its_markers(tmp_path):
+def test_the_readme_s_table_stands_between_its_markers(tmp_path, monkeypatch):
+    from dorax.experiments import _durations
     from dorax.study.readme import BEGIN, END
+
+    monkeypatch.setattr(_durations, "_PATH", tmp_path / "durations.json")
 
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{BEGIN}\nold numbers\n{END}\nafter\n")

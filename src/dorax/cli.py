@@ -48,7 +48,7 @@ class Run:
     seeds: int | None = None
     """Seeds to report, if not the experiment's own number."""
     quick: bool = False
-    """A taste: a twentieth of the episodes, few seeds."""
+    """A taste: a small part of the episodes, few seeds and, where programs compile for long, fewer agents."""
     fresh: bool = False
     """Forget earlier results and run everything again."""
 
@@ -98,7 +98,7 @@ class Reproduce:
     out: Path = Path("out")
     """The folder for results."""
     quick: bool = False
-    """A taste: a twentieth of the episodes, few seeds."""
+    """A taste: a small part of the episodes, few seeds and, where programs compile for long, fewer agents."""
     fresh: bool = False
     """Forget earlier results and run everything again."""
 

@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from dorax.study.claims import Claim, Estimate, judge
-from dorax.study.experiment import FULL
-from dorax.study.results import Results
+from dorax.study.claims import Claim, Estimate, judge, judged
+from dorax.study.experiment import FULL, QUICK, Experiment
+from dorax.study.results import CellResult, LeftOut, Results
 from dorax.study.statistics import Interval
 
 NOTHING = Results({}, FULL)
@@ -40,3 +40,18 @@ def test_a_row_has_the_keys_that_users_read_and_no_number_that_json_lacks():
         "experiment", "figure", "claim", "statistic", "value", "low", "high", "verdict", "seeds",
     ]  # fmt: skip
     assert row["high"] is None
+
+
+def about(agent):
+    def estimate(results):
+        return Estimate(results[agent].name, Interval(2, 2, 2), 1)
+
+    return Claim(f"about {agent}", estimate, above=1.0)
+
+
+def test_a_quick_run_is_not_judged_on_agents_that_it_leaves_out_and_a_full_run_has_all():
+    experiment = Experiment("fig", "", "", cells=None, claims=[about("a"), about("b")], draw=None, order=0)
+    cells = {"a": CellResult("a", {})}
+    assert [row["claim"] for row in judged("x", experiment, Results(cells, QUICK))] == ["about a"]
+    with pytest.raises(LeftOut):
+        judged("x", experiment, Results(cells, FULL))

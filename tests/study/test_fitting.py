@@ -3,6 +3,7 @@ import xarray as xr
 
 from dorax.study.experiment import FIRST_TUNING_SEED, FULL, Cell
 from dorax.study.fitting import choose, settings_of
+from dorax.study.measures import SUCCESS
 
 GRID = {"temperature": (1.0, 2.0, 3.0)}
 
@@ -53,3 +54,10 @@ def test_the_end_of_a_grid_is_no_edge_where_nothing_lies_beyond():
 
 def test_tuning_seeds_and_reported_seeds_never_meet():
     assert 1000 * FULL.seeds < FIRST_TUNING_SEED
+
+
+def test_what_may_be_lost_again_is_fitted_by_the_area_alone():
+    data = tuning([[1] * 3, [2] * 3, [3] * 3], np.ones((3, 3)), [[3] * 3, [1] * 3, [2] * 3])
+    choice = choose(Cell("x", never, GRID, measure=SUCCESS), data, "episode")
+    assert choice.setting == {"temperature": 2.0}
+    assert choice.is_by_area

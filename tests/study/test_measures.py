@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dorax.study.measures import area_under_curve, held, summary, times_to_threshold
+from dorax.study.measures import SUCCESS, area_under_curve, held, recent_failures, summary, times_to_threshold
 
 NAN = np.nan
 
@@ -50,3 +50,37 @@ def test_a_curve_that_has_ended_is_held():
 
 def test_the_summary_has_a_number_for_each_setting_and_seed():
     assert set(summary(curves([[1, 1]], [[1, 1]])).sizes.items()) == {("setting", 1), ("seed", 1)}
+
+
+def returns(*rows):
+    rows = np.array(rows, float)
+    steps = np.cumsum(np.ones_like(rows), axis=-1)
+    return xr.Dataset(
+        {
+            "return": (("seed", "episode"), rows),
+            "steps": (("seed", "episode"), steps),
+            "length": (("seed", "episode"), np.ones_like(rows)),
+            "total_steps": ("seed", steps[:, -1]),
+        }
+    )
+
+
+def test_success_is_reached_when_eighteen_of_the_last_twenty_episodes_succeed():
+    always = [1] * 30
+    late = [0] * 10 + [1] * 20
+    two_in_three = [1, 1, 0] * 10
+    times = times_to_threshold(returns(always, late, two_in_three), "episode", SUCCESS)
+    # Missing episodes count as failed: nobody gets there before the 18th.
+    assert times.time.tolist() == [18, 28, 30]
+    assert times.is_reached.tolist() == [True, True, False]
+
+
+def test_a_failure_leaves_the_window_after_twenty_episodes():
+    data = returns([0, 0, 0] + [1] * 27)
+    assert times_to_threshold(data, "episode", SUCCESS).time.tolist() == [21]
+    assert float(recent_failures(data)[0, 22]) == 0
+
+
+def test_any_positive_return_is_a_success_and_none_is_a_failure():
+    assert recent_failures(returns([0.01] * 20)).values[0, -1] == 0
+    assert recent_failures(returns([0.0] * 20)).values[0, -1] == 1

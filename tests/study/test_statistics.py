@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dorax.study.statistics import Times, bootstrap, median, ratio_of_medians, share
+from dorax.study.statistics import Interval, Times, bootstrap, difference_of_means, median, ratio_of_medians, share
 
 
 def times(reached, censored=()):
@@ -46,3 +46,13 @@ def test_the_bootstrap_interval_covers_the_truth_about_as_often_as_it_says():
     samples = np.random.default_rng(1).exponential(size=(400, 50))
     _, low, high = bootstrap(samples, lambda x: np.mean(x, axis=-1))
     assert 0.88 <= np.mean((low <= 1) & (high >= 1)) <= 0.98
+
+
+def test_a_difference_of_means_has_the_width_of_both_groups():
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(3, 1, 400), rng.normal(1, 2, 400)
+    found = difference_of_means(one, other)
+    assert found.value == pytest.approx(one.mean() - other.mean())
+    width = 2 * 1.96 * np.sqrt(1 / 400 + 4 / 400)
+    assert found.high - found.low == pytest.approx(width, rel=0.1)
+    assert difference_of_means(np.ones(5), np.zeros(5)) == Interval(1, 1, 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,18 +12,22 @@ _PATH = Path(__file__).parent / "durations.json"
 
 
 def expected_seconds(names: Iterable[str]) -> dict[str, float]:
-    """Seconds by experiment, on two cores; one that was never timed counts as quick."""
-    try:
-        known = json.loads(_PATH.read_text())
-    except (OSError, ValueError):
-        known = {}
-    return {name: max(float(known.get(name, 1.0)), 0.1) for name in names}
+    """Seconds by experiment, on two cores; one that was never timed counts as short."""
+    known = _known(_PATH)
+    return {name: max(known.get(name, 1.0), 0.1) for name in names}
 
 
 def record(measured: Path) -> None:
-    """Keep what a report has just written."""
+    """Keep what a report has just written, beside what is known of other experiments."""
     with replacing(_PATH) as unfinished:
-        shutil.copyfile(measured, unfinished)
+        unfinished.write_text(json.dumps(_known(_PATH) | _known(measured), indent=1) + "\n")
+
+
+def _known(path: Path) -> dict[str, float]:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
 
 
 def in_words(seconds: float) -> str:

@@ -22,7 +22,7 @@ EXPERIMENT = Experiment(
     notes="Gymnasium's Acrobot, reward 1 at the height and 0 otherwise, 500 steps an episode, 300 episodes; 8 tilings "
     "of 6 × 6 × 7 × 7 tiles over angles and velocities. All else as on the mountain car.",
     cells=cells,
-    claims=[*_explorers.claims(EPISODES), *_explorers.fitted_claims()],
+    claims=[*_explorers.claims(EPISODES, soon=100), *_explorers.fitted_claims()],
     draw=_explorers.draw,
     order=90,
     size=Size(seeds=50, tuning_seeds=6),

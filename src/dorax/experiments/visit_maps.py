@@ -83,8 +83,8 @@ EXPERIMENT = Experiment(
     f"{_maps.EPISODES} episodes, {_maps.BINS[0]} × {_maps.BINS[1]} bins, a snapshot every {_maps.WINDOW} episodes. "
     f"Maps are those of seed {SEED}, each relative to its maximum, over the bins visited in the window; numbers are "
     f"over all seeds. “Similar” is judged as a rank correlation ρ above {ALIKE:g}. The correlation over training is "
-    "taken at every bin that was visited. Ten episodes visit a bin a few times at most, and tiles are wider than bins: "
-    "the late maps agree in shape more than in rank.",
+    "taken at every bin that was visited; two numbers that both only grow are correlated easily, so read it with the "
+    "late maps, which compare increments.",
     cells=cells,
     claims=[
         *(alike(form, window) for form in _maps.FORMS for window in WINDOWS),

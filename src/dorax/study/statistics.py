@@ -83,6 +83,13 @@ def mean(values: Floats) -> Interval:
     return Interval(float(value), float(low), float(high))
 
 
+def difference_of_means(larger: Floats, smaller: Floats) -> Interval:
+    """Mean of `larger` less that of `smaller`, two independent groups of runs."""
+    draws = [np.mean(x[_draws(len(x), seed=seed)], axis=-1) for seed, x in ((1, larger), (2, smaller))]
+    low, high = _ends(draws[0] - draws[1])
+    return Interval(float(np.mean(larger) - np.mean(smaller)), float(low), float(high))
+
+
 def _ratio_draws(slow: Floats, fast: Floats) -> Floats:
     numerator = median(slow[_draws(len(slow), seed=1)])
     denominator = median(fast[_draws(len(fast), seed=2)])
