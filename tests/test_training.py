@@ -9,7 +9,11 @@ import dorax
 from dorax import training
 
 RULE = dorax.LLL(dorax.Softmax(1.0))
-TABULAR, LINEAR, DEEP = dorax.TabularAgent(RULE), dorax.LinearAgent(RULE), dorax.DeepAgent(RULE)
+TABULAR, LINEAR, DEEP = (
+    dorax.TabularAgent(RULE),
+    dorax.LinearAgent(RULE, dorax.CountE()),
+    dorax.DeepAgent(RULE, dorax.CountE()),
+)
 BRIDGE, CAR = dorax.mdps.bridge(3), dorax.envs.SparseMountainCar()
 
 

@@ -20,6 +20,7 @@ from dorax.core import (
 from dorax.deep import DeepAgent
 from dorax.lanes.devices import use_all_cores
 from dorax.lanes.settings import grid
+from dorax.lanes.training import Maps
 from dorax.linear import LinearAgent
 from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
 from dorax.training import train
@@ -30,6 +31,6 @@ envs.register()
 
 __all__ = [
     "LLL", "UCB", "CountE", "DeepAgent", "Deficit", "DelayedQLearning", "EValues", "EpsilonGreedy", "InvalidInput",
-    "InverseCount", "InverseRootCount", "InverseRootLogE", "LinearAgent", "LogisticE", "QLearning", "Sample", "Softmax",
-    "TabularAgent", "TabularLearner", "Visits", "core", "envs", "grid", "mdps", "train", "use_all_cores",
+    "InverseCount", "InverseRootCount", "InverseRootLogE", "LinearAgent", "LogisticE", "Maps", "QLearning", "Sample",
+    "Softmax", "TabularAgent", "TabularLearner", "Visits", "core", "envs", "grid", "mdps", "train", "use_all_cores",
 ]  # fmt: skip

@@ -192,4 +192,13 @@ def test_a_number_that_a_form_cannot_have_is_refused(form, field, bad, name, ref
 
 def test_the_limits_of_the_numbers_are_allowed():
     for form in FORMS:
-        assert (form(discount=0.0).discount, form(step_size=0).step_size, form(step_size=3.0).step_size) == (0, 0, 3)
+        assert (form(discount=0.0).discount, form(step_size=1.0).step_size) == (0, 1)
+    assert LogisticE(step_size=30.0).step_size == 30
+
+
+def test_a_count_never_moves_beyond_its_target(refused):
+    with refused("step size of E-values is 1.5", "at most 1"):
+        CountE(step_size=1.5)
+    for form in FORMS:
+        with refused("step size of E-values is 0"):
+            form(step_size=0)

@@ -104,7 +104,7 @@ def test_where_there_is_no_bound_observations_are_taken_as_they_are():
 
 
 def test_an_agent_without_e_values_counts_nothing(start):
-    view = learner_of(dorax.DeepAgent(dorax.UCB(), **SMALL)).view(bent(start), HERE)
+    view = learner_of(dorax.DeepAgent(dorax.Sample(dorax.EpsilonGreedy(1.0)), **SMALL)).view(bent(start), HERE)
     np.testing.assert_array_equal(view.counts, 0)
     np.testing.assert_array_equal(view.outputs, 0)
 
@@ -336,6 +336,7 @@ def test_networks_rest_while_a_test_is_played():
         ({"rule": None}, ["rule is None"]),
         ({"e_values": dorax.EValues(0.9)}, ["e_values is EValues"]),
         ({"bonus": dorax.InverseCount()}, ["bonus", "without e_values"]),
+        ({"rule": dorax.UCB()}, ["rule is UCB without e_values"]),
         ({"learning_rate": -1e-3}, ["learning_rate is -0.001"]),
         ({"learning_rate": math.nan}, ["learning_rate is nan"]),
         ({"discount": 1.0}, ["discount is 1.0"]),
@@ -348,10 +349,10 @@ def test_networks_rest_while_a_test_is_played():
 )
 def test_an_agent_that_cannot_be_is_refused(arguments, words, refused):
     with refused(*words):
-        dorax.DeepAgent(**{"rule": dorax.UCB()} | arguments)
+        dorax.DeepAgent(**{"rule": dorax.Sample(dorax.EpsilonGreedy(1.0))} | arguments)
 
 
 @pytest.mark.parametrize("name", ["batch", "capacity", "target_every", "width"])
 def test_a_size_of_nothing_is_refused(name, refused):
     with refused(f"{name} is 0"):
-        dorax.DeepAgent(dorax.UCB(), **{name: 0})
+        dorax.DeepAgent(dorax.Sample(dorax.EpsilonGreedy(1.0)), **{name: 0})

@@ -350,7 +350,9 @@ def test_q_learning_finds_the_optimal_values_of_the_walk():
 
 
 def test_an_agent_without_e_values_counts_nothing_and_still_learns_values():
-    learner = dorax.LinearAgent(dorax.LLL(dorax.Softmax(1.0)), learning_rate=0.5, tilings=4).learner((0.0,), (1.0,), 2)
+    learner = dorax.LinearAgent(dorax.Sample(dorax.EpsilonGreedy(1.0)), learning_rate=0.5, tilings=4).learner(
+        (0.0,), (1.0,), 2
+    )
     weights, view = learner.initial(jax.random.key(0)), jax.jit(learner.view)
     assert weights.shape == (4 * 9, 2, 1)
     here = view(weights, jnp.array([0.2]))
@@ -389,6 +391,7 @@ def test_a_view_tells_values_counts_and_the_outputs_that_they_come_from():
         ({"e_values": dorax.EValues(0.9)}, ["e_values is EValues", "LogisticE, CountE"]),
         ({"e_values": 0.9}, ["e_values is 0.9"]),
         ({"bonus": dorax.InverseCount()}, ["bonus", "without e_values"]),
+        ({"rule": dorax.LLL(dorax.Softmax(1.0))}, ["rule is LLL without e_values"]),
         ({"learning_rate": -0.1}, ["learning_rate is -0.1"]),
         ({"learning_rate": math.nan}, ["learning_rate is nan"]),
         ({"discount": 1.0}, ["discount is 1.0"]),
@@ -399,7 +402,7 @@ def test_a_view_tells_values_counts_and_the_outputs_that_they_come_from():
 )
 def test_an_agent_that_cannot_be_is_refused(arguments, words, refused):
     with refused(*words):
-        dorax.LinearAgent(**{"rule": dorax.UCB()} | arguments)
+        dorax.LinearAgent(**{"rule": dorax.Sample(dorax.EpsilonGreedy(1.0))} | arguments)
 
 
 @pytest.mark.parametrize(
@@ -413,4 +416,4 @@ def test_an_agent_that_cannot_be_is_refused(arguments, words, refused):
 )
 def test_tiles_that_do_not_fit_the_environment_are_refused_before_any_training(arguments, words, refused):
     with refused(*words):
-        dorax.train(dorax.LinearAgent(dorax.UCB(), **arguments), WALK, 10**9)
+        dorax.train(dorax.LinearAgent(dorax.Sample(dorax.EpsilonGreedy(1.0)), **arguments), WALK, 10**9)

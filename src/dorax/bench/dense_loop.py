@@ -20,6 +20,7 @@ SHIFT = np.stack([np.arange(TILINGS) * odd % TILINGS / TILINGS for odd in (1, 3)
 def features(observation: np.ndarray) -> np.ndarray:
     """A one for each active tile, among zeros."""
     place = np.floor((observation - LOW) / (HIGH - LOW) * TILES + SHIFT).astype(int)
+    place = np.maximum(place, 0)  # float32 observations may lie a rounding below the bounds
     dense = np.zeros(TILINGS * STRIDE)
     dense[np.arange(TILINGS) * STRIDE + place[:, 0] * (TILES + 1) + place[:, 1]] = 1.0
     return dense

@@ -82,7 +82,7 @@ def print_yardsticks(console: Console, as_json: bool) -> None:
             )
         )
         return
-    table = Table(box=None, pad_edge=False, title=f"LLL softmax with records, on {', '.join(devices)}")
+    table = Table(box=None, pad_edge=False, title=f"Whole calls with their datasets, on {', '.join(devices)}")
     for heading in ("yardstick", "ratio", "range", "aim", "met", "steps/s", "reference"):
         table.add_column(heading)
     for each in found:

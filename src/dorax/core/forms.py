@@ -17,8 +17,9 @@ from typing import Any
 import equinox as eqx
 
 from dorax.core.arrays import Array, as_float, namespace
-from dorax.core.checks import check_at_least, check_discount, check_rate
+from dorax.core.checks import Flags, InvalidInput, Numbers, check_discount, check_numbers, check_rate
 from dorax.core.counts import next_count
+from dorax.core.rules import LLL, UCB, Deficit
 
 
 class LogisticE(eqx.Module):
@@ -34,7 +35,7 @@ class LogisticE(eqx.Module):
     learning_rate: Array = 0.5
 
     def __check_init__(self) -> None:
-        _check(self)
+        _check(self, largest_step=float("inf"))
 
     def count(self, output: Array) -> Array:
         xp = namespace(output)
@@ -67,7 +68,7 @@ class CountE(eqx.Module):
     learning_rate: Array = 0.5
 
     def __check_init__(self) -> None:
-        _check(self)
+        _check(self, largest_step=1.0)
 
     def count(self, output: Array) -> Array:
         xp = namespace(output)
@@ -85,12 +86,29 @@ class CountE(eqx.Module):
         return next_count(self.count(output), successor, self.learning_rate, self.discount) - output
 
 
+def check_parts(rule: Any, e_values: Any, bonus: Any) -> None:
+    """Raise unless an agent that approximates can be made of these."""
+    if not callable(rule):
+        raise InvalidInput(f"rule is {rule!r}; allowed: Sample, LLL, Deficit, UCB or a function like them")
+    if e_values is not None and not (hasattr(e_values, "count") and hasattr(e_values, "error")):
+        raise InvalidInput(f"e_values is {e_values!r}; allowed: LogisticE, CountE, None or a form like them")
+    if e_values is None and bonus is not None:
+        raise InvalidInput("bonus is given without e_values; allowed: a bonus with LogisticE or CountE")
+    if e_values is None and isinstance(rule, LLL | Deficit | UCB):
+        name = type(rule).__name__
+        raise InvalidInput(f"rule is {name} without e_values to count by; allowed: {name} with LogisticE or CountE")
+
+
 def _softplus(x: Array, xp: Any) -> Array:
     """log(1 + exp x)."""
     return xp.logaddexp(x, xp.zeros_like(x))
 
 
-def _check(form: LogisticE | CountE) -> None:
+def _check(form: LogisticE | CountE, largest_step: float) -> None:
+    def is_allowed(x: Numbers) -> Flags:
+        return (x > 0) & (x <= largest_step)
+
     check_discount("the exploration discount", form.discount)
-    check_at_least("the step size of E-values", form.step_size, 0)
+    allowed = "a number above 0" + ("" if largest_step == float("inf") else f", at most {largest_step:g}")
+    check_numbers("the step size of E-values", form.step_size, allowed, is_allowed)
     check_rate("the exploration learning rate", form.learning_rate)

@@ -12,6 +12,7 @@ import numpy as np
 
 from dorax.core.arrays import Array
 from dorax.core.checks import InvalidInput, check_at_least, check_discount
+from dorax.core.forms import check_parts
 from dorax.deep import losses
 from dorax.deep.replay import Replay, Step, added, empty, sample
 from dorax.lanes.episodes import BLOCK, Transition, View
@@ -22,8 +23,9 @@ class DeepAgent(eqx.Module):
     """How to act and how to learn, by two separate networks. Its numbers may be swept; see `dorax.train`.
 
     Q is learned from replay by Adam against a target network. E, of the form `e_values`,
-    is learned either from the `"visits"` themselves, each once, by a step that removes the
-    share `step_size` of the error there; or from `"replay"`, by Adam, as Q is.
+    is learned either from the `"visits"` themselves, each once, by a step that moves the
+    output there by `step_size` of its error; or from `"replay"`, by Adam at Q's rate, where
+    `step_size` has no meaning.
     """
 
     rule: Any
@@ -42,18 +44,13 @@ class DeepAgent(eqx.Module):
     def __check_init__(self) -> None:
         check_at_least("learning_rate", self.learning_rate, 0)
         check_discount("discount", self.discount)
-        if not callable(self.rule):
-            raise InvalidInput(f"rule is {self.rule!r}; allowed: Sample, LLL, Deficit, UCB or a function like them")
-        if self.e_values is not None and not (hasattr(self.e_values, "count") and hasattr(self.e_values, "error")):
-            raise InvalidInput(f"e_values is {self.e_values!r}; allowed: LogisticE, CountE, None or a form like them")
+        check_parts(self.rule, self.e_values, self.bonus)
         if self.learns_e_from not in ("visits", "replay"):
             raise InvalidInput(f"learns_e_from is {self.learns_e_from!r}; allowed: 'visits', 'replay'")
-        for name in ("width", "depth", "batch", "capacity", "target_every"):
+        for name in ("width", "depth", "batch", "capacity", "update_every", "target_every"):
             check_whole(name, getattr(self, name))
-        if self.update_every < 1 or BLOCK % self.update_every:
+        if BLOCK % self.update_every:
             raise InvalidInput(f"update_every is {self.update_every}; allowed: a divisor of {BLOCK}")
-        if self.bonus is not None and self.e_values is None:
-            raise InvalidInput("bonus is given without e_values; allowed: a bonus with LogisticE or CountE")
 
     def learner(self, low: Sequence[float], high: Sequence[float], actions: int) -> NetworkLearner:
         return NetworkLearner(self, tuple(low), tuple(high), actions, self.update_every)
@@ -120,7 +117,7 @@ class NetworkLearner(eqx.Module):
             if agent.learns_e_from == "visits":
                 (slope,) = gradient_of(jax.nn.one_hot(step.action, self.actions))
                 size = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope))
-                stride = jnp.where(learns, form.step_size * error / jnp.maximum(size, 1e-3), 0.0)
+                stride = jnp.where(learns, form.step_size * error / size, 0.0)
                 e = jax.tree.map(lambda weight, leaf: weight + stride * leaf, e, slope)
             if agent.bonus is not None:
                 reward = reward + agent.bonus(form.visited_count(output, error), form.learning_rate)

@@ -23,7 +23,7 @@ def q_target(reward: jax.Array, is_terminal: jax.Array, next_values: jax.Array, 
 def e_loss(form: Any, outputs: jax.Array, action: jax.Array, successor_output: jax.Array, is_terminal: jax.Array):
     """What the form of E wants of the outputs of the actions taken.
 
-    The forms give the negative gradient of their squared error with respect to the
+    The forms give the negative gradient of half their squared error with respect to the
     output; this is a function whose gradient is minus that.
     """
     output = _taken(outputs, action)

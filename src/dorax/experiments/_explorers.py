@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,10 @@ LOGISTIC, COUNT = "LLL, γ_E = 0.99, logistic", "LLL, γ_E = 0.99, count"
 TUNED_LOGISTIC, TUNED_COUNT = f"{LOGISTIC}, step fitted", f"{COUNT}, rate fitted"
 REPLAYED_LOGISTIC, REPLAYED_COUNT = f"{LOGISTIC}, from replay", f"{COUNT}, from replay"
 
-TEMPERATURES = (0.03, 0.1, 0.2, 0.4, 1.0, 3.0)
-EPSILONS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.7)
-LIMITS: dict[str, Sequence[float]] = {}
+TEMPERATURES = (0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 1.0, 3.0)
+FEW_TEMPERATURES = (0.1, 0.2, 0.4, 1.0)
+LOW_TEMPERATURES = (0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.1, 1.0)
+EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.7)
 STYLES: dict[str, dict[str, Any]] = {
     SOFTMAX: {"color": figures.COLOURS[7], "linestyle": ":"},
     EPSILON_GREEDY: {"color": figures.COLOURS[6], "linestyle": ":"},
@@ -43,37 +43,27 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Explorer:
-    """A rule, a form of E, and the grid that its numbers are fitted on."""
-
-    rule: Any
-    e_values: Any
-    grid: Mapping[str, Sequence[float]]
-
-
 def by_tiles(tiles: int | tuple[int, ...]) -> dict[str, tuple[LinearAgent, Mapping[str, Sequence[float]]]]:
-    """The agents with tile coding, at the authors' rates."""
-    return {
-        name: (LinearAgent(each.rule, each.e_values, learning_rate=0.1, discount=0.99, tiles=tiles), each.grid)
-        for name, each in explorers().items()
-    }
+    """The paper's four agents with their grids, at the authors' rates, E in both forms.
 
-
-def explorers() -> dict[str, Explorer]:
-    """The paper's four agents, E in both forms: as given, and with the number that sets its pace fitted as well."""
+    E learns as given, and again with the number that sets its pace fitted as well.
+    """
     lll, temperature = LLL(Softmax(1.0)), {"temperature": TEMPERATURES}
-    steps = {"e_values.step_size": (0.5, 2.0, 8.0, 16.0)}
-    rates = {"e_values.learning_rate": (0.05, 0.1, 0.2, 0.5)}
+    for_logistic = {"temperature": FEW_TEMPERATURES, "e_values.step_size": (0.5, 2.0, 8.0, 16.0)}
+    for_count = {"temperature": FEW_TEMPERATURES, "e_values.learning_rate": (0.05, 0.1, 0.2, 0.5)}
+
+    def agent(rule: Any, e_values: Any = None) -> LinearAgent:
+        return LinearAgent(rule, e_values, learning_rate=0.1, discount=0.99, tiles=tiles)
+
     return {
-        SOFTMAX: Explorer(Sample(Softmax(1.0)), None, {"temperature": (0.0001, 0.0003, 0.001, 0.003, 0.03, 1.0)}),
-        EPSILON_GREEDY: Explorer(Sample(EpsilonGreedy(0.1)), None, {"epsilon": EPSILONS}),
-        PLAIN_LOGISTIC: Explorer(lll, LogisticE(0.0), temperature),
-        PLAIN_COUNT: Explorer(lll, CountE(0.0), temperature),
-        LOGISTIC: Explorer(lll, LogisticE(0.99), temperature),
-        COUNT: Explorer(lll, CountE(0.99), temperature),
-        TUNED_LOGISTIC: Explorer(lll, LogisticE(0.99), {**temperature, **steps}),
-        TUNED_COUNT: Explorer(lll, CountE(0.99), {**temperature, **rates}),
+        SOFTMAX: (agent(Sample(Softmax(1.0))), {"temperature": LOW_TEMPERATURES}),
+        EPSILON_GREEDY: (agent(Sample(EpsilonGreedy(0.1))), {"epsilon": EPSILONS}),
+        PLAIN_LOGISTIC: (agent(lll, LogisticE(0.0)), temperature),
+        PLAIN_COUNT: (agent(lll, CountE(0.0)), temperature),
+        LOGISTIC: (agent(lll, LogisticE(0.99)), temperature),
+        COUNT: (agent(lll, CountE(0.99)), temperature),
+        TUNED_LOGISTIC: (agent(lll, LogisticE(0.99)), for_logistic),
+        TUNED_COUNT: (agent(lll, CountE(0.99)), for_count),
     }
 
 
@@ -98,8 +88,7 @@ def comparison(
             name,
             EpisodeTraining(agent, env, episodes, max_steps, test_every=max(1, episodes // 100), lanes=lanes),
             grid,
-            LIMITS,
-            SUCCESS,
+            measure=SUCCESS,
         )
         for name, (agent, grid) in agents.items()
     ]

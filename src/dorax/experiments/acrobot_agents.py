@@ -25,6 +25,6 @@ EXPERIMENT = Experiment(
     claims=[*_explorers.claims(EPISODES, soon=100), *_explorers.fitted_claims()],
     draw=_explorers.draw,
     order=90,
-    size=Size(seeds=50, tuning_seeds=6),
+    size=Size(seeds=50, tuning_seeds=8),
     tables=_explorers.tables,
 )

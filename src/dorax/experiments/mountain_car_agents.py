@@ -31,6 +31,6 @@ EXPERIMENT = Experiment(
     claims=[*_explorers.claims(EPISODES, soon=200), *_explorers.fitted_claims()],
     draw=_explorers.draw,
     order=80,
-    size=Size(seeds=50, tuning_seeds=6),
+    size=Size(seeds=50, tuning_seeds=8),
     tables=_explorers.tables,
 )

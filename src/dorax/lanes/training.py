@@ -82,8 +82,9 @@ def train_in_environment(
     the run), and for the tests `test_return` and `test_length` over the dimension test,
     whose coordinate is the number of episodes trained; what a run did not reach is NaN.
     `maps` adds, over the dimension snapshot, `visits` of each bin so far and the `count`
-    at its centre, summed over actions. The same seed gives the same numbers bit for bit,
-    whatever runs beside it.
+    at its centre, summed over actions. At least `lanes` learners run side by side, idle
+    ones among them: calls of different sizes then share one compiled program. The same
+    seed gives the same numbers bit for bit, whatever runs beside it.
     """
     chosen = seed_list(seeds)
     check_whole("episodes", episodes)

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from dorax.core.arrays import Array
-from dorax.core.checks import InvalidInput, check_at_least, check_discount
+from dorax.core.checks import check_at_least, check_discount
+from dorax.core.forms import check_parts
 from dorax.lanes.episodes import Transition, View
 from dorax.linear.tiles import TileCoder
 
@@ -37,12 +38,7 @@ class LinearAgent(eqx.Module):
         check_at_least("learning_rate", self.learning_rate, 0)
         check_discount("discount", self.discount)
         check_at_least("initial_scale", self.initial_scale, 0)
-        if not callable(self.rule):
-            raise InvalidInput(f"rule is {self.rule!r}; allowed: Sample, LLL, Deficit, UCB or a function like them")
-        if self.e_values is not None and not (hasattr(self.e_values, "count") and hasattr(self.e_values, "error")):
-            raise InvalidInput(f"e_values is {self.e_values!r}; allowed: LogisticE, CountE, None or a form like them")
-        if self.bonus is not None and self.e_values is None:
-            raise InvalidInput("bonus is given without e_values; allowed: a bonus with LogisticE or CountE")
+        check_parts(self.rule, self.e_values, self.bonus)
 
     def learner(self, low: Sequence[float], high: Sequence[float], actions: int) -> TileLearner:
         return TileLearner(self, TileCoder(low, high, self.tiles, self.tilings), actions)

@@ -24,7 +24,8 @@ class TileCoder(eqx.Module):
 
     Tilings are displaced asymmetrically, by the odd numbers 1, 3, 5, ... along the
     dimensions (Miller and Glanz, 1996): by equal steps the tiles would line up along
-    the diagonal and generalize further that way than across it.
+    the diagonal and generalize further that way than across it. Choose a power of two
+    for `tilings`: an odd number that divides it would displace a dimension by less.
     """
 
     low: tuple[float, ...] = eqx.field(static=True)

@@ -63,8 +63,8 @@ class Cell:
     """One agent of an experiment: how to run it, and the grid that its numbers are fitted on.
 
     `run` takes settings (one is empty where there is no grid), seeds and a progress
-    callback, and returns a dataset with the dimensions setting and seed. What is fitted is
-    the time until `measure` reaches its bar. A choice at the end of its grid is suspect,
+    callback, and returns a dataset with the dimensions setting and seed. Settings are
+    fitted by `measure`. A choice at the end of its grid is suspect,
     but for the `limits` that a number cannot pass anyway.
     """
 

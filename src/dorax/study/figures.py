@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from dorax.files import replacing
 from dorax.study.experiment import AXES, Axis, Experiment
-from dorax.study.measures import held
+from dorax.study.measures import WINDOW, held
 from dorax.study.results import Results
 from dorax.study.statistics import Floats, bootstrap, median
 
@@ -94,7 +94,7 @@ def mean_over_seeds(values: Floats) -> Floats:
     return np.mean(values, axis=-1)
 
 
-def trailing_mean(values: Floats, window: int = 20) -> Floats:
+def trailing_mean(values: Floats, window: int = WINDOW) -> Floats:
     """The mean of the last `window` values along the last axis, of as many as there are before that; NaN stays NaN."""
     total = np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
     end = np.arange(1, values.shape[-1] + 1)
