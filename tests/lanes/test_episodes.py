@@ -14,7 +14,8 @@ import pytest
 
 import dorax
 from dorax.lanes import running, training
-from dorax.lanes.episodes import BLOCK, Scene, _is_within
+from dorax.lanes.blocks import BLOCK
+from dorax.lanes.episodes import Scene, _is_within
 from dorax.lanes.training import EpisodeTraining, Maps
 
 

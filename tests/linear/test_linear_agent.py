@@ -17,7 +17,8 @@ from dorax.core import next_count
 from dorax.envs import FunctionalEnv, SparseMountainCar
 from dorax.envs.mountain_car import MountainCarParams
 from dorax.lanes import training
-from dorax.lanes.episodes import Transition, View, _draws_of_block
+from dorax.lanes.blocks import _draws_of_block
+from dorax.lanes.episodes import Transition, View
 
 CAR = SparseMountainCar()
 

@@ -15,7 +15,8 @@ from dorax.core.checks import InvalidInput, check_at_least, check_discount
 from dorax.core.forms import check_parts
 from dorax.deep import losses
 from dorax.deep.replay import Replay, Step, added, empty, sample
-from dorax.lanes.episodes import BLOCK, Transition, View
+from dorax.lanes.blocks import BLOCK
+from dorax.lanes.episodes import Transition, View
 from dorax.lanes.running import check_whole
 
 

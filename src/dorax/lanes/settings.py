@@ -21,6 +21,13 @@ def grid(**values: Sequence[float]) -> list[dict[str, float]]:
     return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
 
 
+def setting_list(settings: Sequence[Setting] | None) -> list[Setting]:
+    """The settings of a sweep; without one, the agent as it is."""
+    if settings is not None and not settings:
+        raise InvalidInput("settings is []; allowed: at least one setting, or None")
+    return [{}] if settings is None else list(settings)
+
+
 def labels(settings: Sequence[Setting]) -> list[str]:
     """Settings in words, as the coordinate of a dataset."""
     return [", ".join(f"{name}={value:.12g}" for name, value in point.items()) for point in settings]

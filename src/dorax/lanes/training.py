@@ -12,9 +12,10 @@ import numpy as np
 
 from dorax.core.checks import InvalidInput
 from dorax.envs.functional import check_spaces
-from dorax.lanes.episodes import Lane, Limits, Program, Scene, counts_at, new_lanes, run_blocks
-from dorax.lanes.running import Progress, by_seed_and_setting, check_whole, deal, in_chunks, seed_list
-from dorax.lanes.settings import Setting, labels, stacked
+from dorax.lanes.blocks import Program, counts_at, new_lanes, run_blocks
+from dorax.lanes.episodes import Lane, Limits, Scene
+from dorax.lanes.running import Dealt, Progress, by_seed_and_setting, check_whole, deal, in_chunks, seed_list
+from dorax.lanes.settings import Setting, labels, setting_list, stacked
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,18 +44,7 @@ class EpisodeTraining:
     def __call__(
         self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None = None
     ) -> xr.Dataset:
-        return train_in_environment(
-            self.agent,
-            self.env,
-            self.episodes,
-            seeds,
-            settings=settings,
-            max_steps=self.max_steps,
-            test_every=self.test_every,
-            maps=self.maps,
-            lanes=self.lanes,
-            progress=progress,
-        )
+        return train_in_environment(**vars(self), settings=settings, seeds=seeds, progress=progress)
 
 
 def train_in_environment(
@@ -86,24 +76,13 @@ def train_in_environment(
     ones among them: calls of different sizes then share one compiled program. The same
     seed gives the same numbers bit for bit, whatever runs beside it.
     """
-    chosen = seed_list(seeds)
-    check_whole("episodes", episodes)
-    for name, value in (("max_steps", max_steps), ("test_every", test_every), ("maps.every", maps and maps.every)):
-        if value is not None:
-            check_whole(name, value)
-    if settings is not None and not settings:
-        raise InvalidInput("settings is []; allowed: at least one setting, or None")
-    setting_list: list[Setting] = [{}] if settings is None else list(settings)
-    if not hasattr(env, "is_truncated"):
-        raise InvalidInput(f"{type(env).__name__} has no is_truncated; allowed: an environment as of gymnax 1.0")
+    chosen, variants = seed_list(seeds), setting_list(settings)
+    _check_interface(env)
     params = env.default_params if params is None else params
-    low, high, actions = check_spaces(env, params)
-    if test_every is not None and test_every > episodes:
-        raise InvalidInput(f"test_every is {test_every}; allowed: up to the {episodes} episodes")
-    if maps is not None:
-        _check_maps(maps, low, high)
-    scene = Scene(env, tuple(low.tolist()), tuple(high.tolist()), episodes, test_every, maps.bins if maps else None)
-    dealt = deal(stacked(agent, setting_list), len(setting_list), chosen, lanes)
+    scene, actions = _scene(env, params, episodes, test_every, maps)
+    if max_steps is not None:
+        check_whole("max_steps", max_steps)
+    dealt = deal(stacked(agent, variants), len(variants), chosen, lanes)
     program = Program(
         learner=dealt.agents.learner(scene.low, scene.high, actions),
         params=jax.tree.map(jnp.asarray, params),
@@ -113,30 +92,51 @@ def train_in_environment(
         ),
         keys=dealt.keys,
     )
-    new = new_lanes(program.learner, program.params, dealt.keys, dealt.is_wanted, scene)
-    ended = jax.device_put(new, dealt.sharding)
+    ended = new_lanes(program.learner, program.params, dealt.keys, dealt.is_wanted, scene)
+    ended = jax.device_put(ended, dealt.sharding)
     marks = [episodes] if maps is None else [*range(maps.every, episodes, maps.every), episodes]
     snapshots = []
     for mark in marks:
-        ended = _run_to(mark, program, ended, scene, dealt.mesh, dealt.is_wanted, episodes, progress)
+        ended = _run_to(mark, program, ended, scene, dealt, progress)
         if maps is not None:
             snapshots.append(_snapshot(program.learner, ended, scene))
     if progress is not None:  # not before all tests are played
         progress(1.0, _steps(ended, dealt.is_wanted))
-    seeds_and_settings = len(chosen), len(setting_list)
+    shape = len(chosen), len(variants)
     # What a learner remembers may be large: it stays where it is.
-    kept = by_seed_and_setting(ended._replace(memory=None, arrival=None, visits=None), *seeds_and_settings)
-    data = _dataset(kept, setting_list, chosen, scene, str(getattr(env, "name", type(env).__name__)))
+    kept = by_seed_and_setting(ended._replace(memory=None, arrival=None, visits=None), *shape)
+    data = _dataset(kept, variants, chosen, scene)
     data.attrs["parameters"] = program.learner.parameters
-    for name, values in _stacked_snapshots(snapshots, seeds_and_settings).items():
-        axes = tuple(f"bin_{i}" for i in range(len(low)))
-        data[name] = (("seed", "setting", "snapshot", *axes), values)
-        data = data.assign_coords(snapshot=marks)
+    if snapshots:
+        visits, counts = by_seed_and_setting(
+            tuple(np.stack(part, axis=1) for part in zip(*snapshots, strict=True)), *shape
+        )
+        dims = ("seed", "setting", "snapshot", *(f"bin_{i}" for i in range(len(scene.low))))
+        data = data.assign(visits=(dims, visits), count=(dims, counts)).assign_coords(snapshot=marks)
     data = data.transpose("setting", "seed", ...)
     return data if settings is not None else data.isel(setting=0, drop=True)
 
 
+def _check_interface(env: Any) -> None:
+    if not hasattr(env, "is_truncated"):
+        raise InvalidInput(f"{type(env).__name__} has no is_truncated; allowed: an environment as of gymnax 1.0")
+
+
+def _scene(env: Any, params: Any, episodes: int, test_every: int | None, maps: Maps | None) -> tuple[Scene, int]:
+    """What is played and recorded, and the number of actions; bad input is refused here, before any training."""
+    check_whole("episodes", episodes)
+    if test_every is not None:
+        check_whole("test_every", test_every)
+        if test_every > episodes:
+            raise InvalidInput(f"test_every is {test_every}; allowed: up to the {episodes} episodes")
+    low, high, actions = check_spaces(env, params)
+    if maps is not None:
+        _check_maps(maps, low, high)
+    return Scene(env, tuple(low.tolist()), tuple(high.tolist()), episodes, test_every, maps and maps.bins), actions
+
+
 def _check_maps(maps: Maps, low: np.ndarray, high: np.ndarray) -> None:
+    check_whole("maps.every", maps.every)
     if len(maps.bins) != len(low):
         raise InvalidInput(f"maps.bins is {maps.bins}; allowed: one number for each of {len(low)} dimensions")
     for bins in maps.bins:
@@ -145,32 +145,23 @@ def _check_maps(maps: Maps, low: np.ndarray, high: np.ndarray) -> None:
         raise InvalidInput(f"maps of observations from {low} to {high}; allowed: finite bounds")
 
 
-def _run_to(
-    mark: int,
-    program: Program,
-    lanes: Lane,
-    scene: Scene,
-    mesh: Any,
-    is_wanted: jax.Array,
-    episodes: int,
-    progress: Progress | None,
-) -> Lane:
+def _run_to(mark: int, program: Program, lanes: Lane, scene: Scene, dealt: Dealt, progress: Progress | None) -> Lane:
     """All lanes until they have finished so many episodes, or their steps."""
     program = program._replace(limits=program.limits._replace(episodes=jnp.asarray(mark, jnp.int32)))
-    wanted = np.asarray(is_wanted)
+    wanted = np.asarray(dealt.is_wanted)
     is_open = wanted & (np.asarray(lanes.episode) < mark) & (np.asarray(lanes.steps) < int(program.limits.steps))
-    lanes = lanes._replace(is_running=jax.device_put(is_open, is_wanted.sharding))
+    lanes = lanes._replace(is_running=jax.device_put(is_open, dealt.sharding))
 
     def advance(lanes: Lane, first: int, blocks: int) -> Lane:
         del first
-        return run_blocks(program, lanes, jnp.asarray(blocks, jnp.int32), scene=scene, mesh=mesh)
+        return run_blocks(program, lanes, jnp.asarray(blocks, jnp.int32), scene=scene, mesh=dealt.mesh)
 
     for ran in in_chunks(advance, lanes, lambda lanes: lanes.is_running):
         lanes = ran
         _check_unbroken(lanes)
         if progress is not None:
             by_step = np.asarray(lanes.steps) / int(program.limits.steps)
-            share = np.maximum(np.asarray(lanes.episode) / episodes, by_step)[wanted]
+            share = np.maximum(np.asarray(lanes.episode) / scene.episodes, by_step)[wanted]
             progress(float(np.minimum(share, 0.999).mean()), _steps(lanes, wanted))
     return lanes
 
@@ -200,14 +191,7 @@ def _snapshot(learner: Any, lanes: Lane, scene: Scene) -> tuple[np.ndarray, np.n
     return np.asarray(lanes.visits), counts.reshape(-1, *bins)
 
 
-def _stacked_snapshots(snapshots: list[tuple[np.ndarray, np.ndarray]], shape: tuple[int, int]) -> dict[str, np.ndarray]:
-    if not snapshots:
-        return {}
-    visits, counts = (np.stack(maps, axis=1) for maps in zip(*snapshots, strict=True))
-    return dict(zip(("visits", "count"), by_seed_and_setting((visits, counts), *shape), strict=True))
-
-
-def _dataset(lanes: Lane, settings: list[Setting], seeds: list[int], scene: Scene, name: str) -> xr.Dataset:
+def _dataset(lanes: Lane, settings: list[Setting], seeds: list[int], scene: Scene) -> xr.Dataset:
     import xarray as xr
 
     episode = np.arange(1, scene.episodes + 1)
@@ -222,7 +206,7 @@ def _dataset(lanes: Lane, settings: list[Setting], seeds: list[int], scene: Scen
             "total_steps": (dims[:2], lanes.steps),
         },
         coords={"seed": seeds, "setting": labels(settings), "episode": episode},
-        attrs={"environment": name},
+        attrs={"environment": str(getattr(scene.env, "name", type(scene.env).__name__))},
     )
     if scene.test_every is not None:
         test = scene.test_every * np.arange(1, scene.tests + 1)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dorax.core.checks import InvalidInput, check_probability
 from dorax.lanes.running import Progress, by_seed_and_setting, check_whole, deal, in_chunks, seed_list
-from dorax.lanes.settings import Setting, labels, stacked
+from dorax.lanes.settings import Setting, labels, setting_list, stacked
 from dorax.mdps import MDP
 from dorax.tabular.agent import TabularAgent
 from dorax.tabular.engine import Lane, Limits, Program, new_lanes, run_blocks
@@ -38,19 +38,7 @@ class Training:
     def __call__(
         self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None = None
     ) -> xr.Dataset:
-        return train(
-            self.agent,
-            self.mdp,
-            self.episodes,
-            seeds,
-            settings=settings,
-            max_steps=self.max_steps,
-            until=self.until,
-            tables=self.tables,
-            lanes=self.lanes,
-            states=self.states,
-            progress=progress,
-        )
+        return train(**vars(self), settings=settings, seeds=seeds, progress=progress)
 
 
 def train(
@@ -89,22 +77,20 @@ def train(
         check_whole("max_steps", max_steps)
     if until is not None:
         check_probability("until", until)
-    if settings is not None and not settings:
-        raise InvalidInput("settings is []; allowed: at least one setting, or None")
-    setting_list: list[Setting] = [{}] if settings is None else list(settings)
-    agents = stacked(agent, setting_list)
+    variants = setting_list(settings)
+    agents = stacked(agent, variants)
     world = make_world(mdp, _shared_discount(agents), states)
     limits = Limits(
         episodes=jnp.asarray(episodes, jnp.int32),
         steps=jnp.asarray(2**31 - 1 if max_steps is None else max_steps, jnp.int32),
         q_error_share=jnp.asarray(-1.0 if until is None else until, float),
     )
-    ended = _run(agents, world, limits, len(setting_list), chosen, _capacity(episodes), lanes, progress)
+    ended = _run(agents, world, limits, len(variants), chosen, _capacity(episodes), lanes, progress)
     ended = ended._replace(records=ended.records[:, :episodes])
     if not tables:  # they may be large: leave them where they are
         ended = ended._replace(tables={}, counts=ended.steps)
-    ended = by_seed_and_setting(ended, len(chosen), len(setting_list))
-    data = _dataset(ended, setting_list, chosen, mdp, tables)
+    ended = by_seed_and_setting(ended, len(chosen), len(variants))
+    data = _dataset(ended, variants, chosen, mdp, tables)
     mean, variance = np.asarray(world.answer_moments, np.float64)
     data["q_error_of_zero"] = mean**2 + variance
     return data if settings is not None else data.isel(setting=0, drop=True)
