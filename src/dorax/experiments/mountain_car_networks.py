@@ -15,7 +15,7 @@ from dorax.study.experiment import AXES, Cell, Experiment, Size
 from dorax.study.measures import SUCCESS
 
 EPISODES = 40
-WIDTH = 32
+WIDTH = 64
 
 
 def agents() -> dict[str, tuple[DeepAgent, Mapping[str, Sequence[float]]]]:
@@ -23,7 +23,7 @@ def agents() -> dict[str, tuple[DeepAgent, Mapping[str, Sequence[float]]]]:
     lll, temperature = LLL(Softmax(1.0)), {"temperature": (0.03, 0.1, 0.3, 1.0)}
 
     def agent(rule: Any, e_values: Any = None, **options: Any) -> DeepAgent:
-        return DeepAgent(rule, e_values, width=WIDTH, **options)
+        return DeepAgent(rule, e_values, width=WIDTH, batch=16, **options)
 
     logistic, count = LogisticE(0.99, step_size=4.0), CountE(0.99, step_size=0.1)
     return {
@@ -51,7 +51,7 @@ EXPERIMENT = Experiment(
     title="The sparse mountain car, by two small networks",
     paper="With two separate networks for Q and E, as with linear approximation, agents based on E-values outperform "
     "their ε-greedy and softmax counterparts.",
-    notes=f"Two networks of 2 × {WIDTH} units; Q by Adam at 1e-3 from a replay of 50 000 steps, a batch of 32 every 4 "
+    notes=f"Two networks of 2 × {WIDTH} units; Q by Adam at 1e-3 from a replay of 50 000 steps, a batch of 16 every 4 "
     "steps, the target copied every 250 updates, γ = 0.99. E learns from each visit once, by a normalised step of 4 "
     "(logistic form) or 0.1 (count form), values that did well in trials on other seeds; or from replay, as Q does. "
     f"Sized for two cores: {EPISODES} episodes, 32 runs, four temperatures or ε fitted for each agent. Training "
