@@ -16,12 +16,12 @@ ALLOWED = {
     "lanes": {"core", "envs"},
     "tabular": {"core", "files", "mdps", "envs", "lanes"},
     "linear": {"core", "envs", "lanes"},
-    "deep": {"core", "envs", "lanes"},
+    "deep": {"core", "files", "envs", "lanes"},
     "training": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
     "study": {"core", "files"},
     "experiments": {"core", "files", "mdps", "envs", "lanes", "tabular", "linear", "deep", "study"},
     "bench": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
-    "cli": {"core", "lanes", "study", "experiments", "bench"},
+    "cli": {"core", "envs", "lanes", "deep", "study", "experiments", "bench"},
 }
 
 

@@ -1,10 +1,11 @@
 """Every experiment also runs at toy size, from its cells to its figure."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from dorax import experiments
+from dorax import cli, experiments
 from dorax.study import figures
 from dorax.study.claims import judged
 from dorax.study.experiment import Size
@@ -26,7 +27,10 @@ def ignore(name):
     return lambda share, steps: None
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in EXPERIMENTS])
+SHORT = [name for name in EXPERIMENTS if EXPERIMENTS[name].long_runs is None]
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in SHORT])
 def test_an_experiment_runs_judges_its_claims_and_draws_its_figure(name, tmp_path):
     experiment, store = EXPERIMENTS[name], Store(tmp_path)
     results = run(name, experiment, TOY, store, ignore)
@@ -40,6 +44,20 @@ def test_an_experiment_runs_judges_its_claims_and_draws_its_figure(name, tmp_pat
     page = (tmp_path / "report.html").read_text()
     assert experiment.title in page
     assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 5_000
+
+
+@pytest.mark.slow
+def test_freeway_runs_anywhere_at_its_quick_size_from_the_games_to_the_report(tmp_path, capsys):
+    cli.main(["run", "freeway", "--quick", "--out", str(tmp_path)])
+    cli.main(["report", "--out", str(tmp_path)])
+    assert "freeway" in capsys.readouterr().out
+    page = (tmp_path / "report.html").read_text()
+    assert "a quick run" in page
+    assert "Recorded on another machine" in page
+    assert {row["experiment"] for row in json.loads((tmp_path / "claims.json").read_text())} == {"freeway"}
+    network = tmp_path / "data" / "freeway" / "e-values-quick-0" / "network.npz"
+    cli.main(["play", str(network), "--gif", str(tmp_path / "play.gif"), "--steps", "20"])
+    assert (tmp_path / "play.gif").stat().st_size > 5_000
 
 
 def test_claims_of_an_experiment_are_all_different():

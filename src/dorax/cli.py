@@ -1,11 +1,12 @@
-"""The commands: list, run, report, reproduce, bench."""
+"""The commands: list, run, report, reproduce, bench, atari, play."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dorax.core.checks import InvalidInput
+from dorax.deep.pixels.agent import PixelAgent
 from dorax.lanes.devices import use_all_cores
 
 if TYPE_CHECKING:
@@ -32,8 +34,8 @@ class List:
         for heading in ("name", "figure", "what it shows", "agents", "seeds"):
             table.add_column(heading, overflow="fold")
         for name, experiment in _experiments().items():
-            cells = str(len(experiment.cells(experiment.size)))
-            table.add_row(name, experiment.figure, experiment.title, cells, str(experiment.size.seeds))
+            agents = str(len(experiment.agents(experiment.size)))
+            table.add_row(name, experiment.figure, experiment.title, agents, str(experiment.size.seeds))
         _CONSOLE.print(table)
 
 
@@ -50,7 +52,9 @@ class Run:
     quick: bool = False
     """A taste: a small part of the episodes, few seeds and, where programs compile for long, fewer agents."""
     fresh: bool = False
-    """Forget earlier results and run everything again."""
+    """Forget earlier results, and what is recorded, and run everything again."""
+    keep_replay: bool = False
+    """In checkpoints of long runs, keep the replay too: gigabytes, with which a run goes on just as it was."""
 
     def __call__(self) -> None:
         experiments = _experiments()
@@ -103,7 +107,7 @@ class Reproduce:
     """Forget earlier results and run everything again."""
 
     def __call__(self) -> None:
-        experiments = _experiments()
+        experiments = {name: found for name, found in _experiments().items() if found.long_runs is None}
         results = _run(experiments, Run(tuple(experiments), self.out, quick=self.quick, fresh=self.fresh))
         Report(self.out)(results)
 
@@ -114,11 +118,78 @@ class Bench:
 
     json: bool = False
     """Print the numbers as JSON."""
+    freeway: bool = False
+    """Measure the agents that play from the screen instead; made for a GPU."""
 
     def __call__(self) -> None:
-        from dorax.bench.yardsticks import print_yardsticks
+        from dorax.bench import screen, yardsticks
 
-        print_yardsticks(_CONSOLE, as_json=self.json)
+        found = screen.measure() if self.freeway else yardsticks.measure()
+        yardsticks.print_yardsticks(found, _CONSOLE, as_json=self.json)
+
+
+@dataclass(frozen=True)
+class Atari:
+    """Train an agent on an Atari game. After an interruption, the same command goes on."""
+
+    game: tyro.conf.Positional[str]
+    """Any game of the Arcade Learning Environment, such as freeway or MsPacman."""
+    agent: PixelAgent = field(default_factory=PixelAgent)
+    steps: int = 3_000_000
+    """Agent steps, of all games together."""
+    seed: int = 0
+    games: int = 128
+    """Games played side by side."""
+    out: Path = Path("out/atari")
+    """The folder for checkpoints, event files and the network; each run has its own below it."""
+    keep_replay: bool = False
+    """In checkpoints, keep the replay too: gigabytes, with which a run goes on just as it was."""
+    gpu: bool = False
+    """Refuse to run without a GPU."""
+    fresh: bool = False
+    """Forget an earlier run and begin again."""
+
+    def __call__(self) -> None:
+        import jax
+
+        from dorax.deep.pixels.keeping import train_and_keep
+        from dorax.deep.pixels.training import PixelTraining
+        from dorax.envs.atari import rom_name
+        from dorax.study.progress import watching
+
+        if self.gpu and jax.default_backend() == "cpu":
+            raise InvalidInput("a GPU was demanded, and JAX finds none; allowed: without --gpu, or with jax[cuda12]")
+        game = rom_name(self.game)
+        training = PixelTraining(self.agent, game, self.steps, self.seed, self.games)
+        folder = self.out / f"{game}-{self.agent.bonus}-{self.seed}"
+        if self.fresh:
+            shutil.rmtree(folder, ignore_errors=True)
+        with watching(_CONSOLE, 1.0) as watcher:
+            data = train_and_keep(training, folder, self.keep_replay, watcher(f"{game}, {self.agent.bonus}"))
+        tests = data.test_return.mean("game").values
+        _say(f"{folder}: the last test returned {tests[-1]:.1f}; dorax play {folder / 'network.npz'}")
+
+
+@dataclass(frozen=True)
+class Play:
+    """A trained network plays: a GIF of the game, with Q and the generalized counts of its actions beside it."""
+
+    network: tyro.conf.Positional[Path]
+    """The network.npz that a training run left."""
+    gif: Path = Path("play.gif")
+    """The picture to write."""
+    steps: int = 450
+    """Steps to show at most; fifteen are a second."""
+    seed: int = 0
+
+    def __call__(self) -> None:
+        from dorax.deep.pixels.keeping import kept
+        from dorax.deep.pixels.playing import play, write_gif
+        from dorax.envs.atari import action_names
+
+        found = kept(self.network)
+        score = write_gif(self.gif, play(found, self.steps, self.seed), action_names(found.training.game))
+        print(f"wrote {self.gif}: score {score:g}")
 
 
 Command = (
@@ -127,12 +198,14 @@ Command = (
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[Atari, tyro.conf.subcommand("atari")]
+    | Annotated[Play, tyro.conf.subcommand("play")]
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse, run, and turn expected trouble into one line and a non-zero exit."""
-    command: List | Run | Report | Reproduce | Bench = tyro.cli(
+    command: List | Run | Report | Reproduce | Bench | Atari | Play = tyro.cli(
         Command,  # type: ignore[arg-type]
         prog="dorax",
         description="Directed exploration by E-values: the paper's experiments, re-run.",
@@ -150,6 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]:
     from dorax.experiments._durations import expected_seconds, in_words
+    from dorax.study import long_runs
     from dorax.study.progress import watching
     from dorax.study.results import run
     from dorax.study.store import Store
@@ -158,6 +232,7 @@ def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]
     store = Store(options.out)
     expected = expected_seconds(experiments)
     total, done = sum(expected.values()), 0.0
+    manner = long_runs.Manner(options.fresh, options.keep_replay)
     results: dict[str, Results] = {}
     if not options.quick:
         what = _counted(len(experiments), "experiment")
@@ -167,7 +242,10 @@ def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]
             if options.fresh:
                 store.clear(name)
             began = time.perf_counter()
-            results[name] = run(name, experiment, sizes[name], store, watcher)
+            if experiment.long_runs is None:
+                results[name] = run(name, experiment, sizes[name], store, watcher)
+            else:
+                results[name] = long_runs.run(name, experiment, sizes[name], store, watcher, manner)
             for path in store.damaged:
                 _say(f"{path} was damaged and has been run again")
             store.damaged.clear()

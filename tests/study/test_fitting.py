@@ -52,6 +52,11 @@ def test_the_end_of_a_grid_is_no_edge_where_nothing_lies_beyond():
     assert choose(Cell("x", never, GRID, {"temperature": (1.0,)}), data, "episode").at_edge == []
 
 
+def test_areas_that_differ_by_rounding_alone_are_tied_and_the_first_wins():
+    data = tuning(np.ones((3, 3)), np.zeros((3, 3)), [[0.3] * 3, [0.1 + 0.2 - 1e-16] * 3, [0.3 - 1e-15] * 3])
+    assert choose(Cell("x", never, GRID), data, "step").setting == {"temperature": 1.0}
+
+
 def test_tuning_seeds_and_reported_seeds_never_meet():
     assert 1000 * FULL.seeds < FIRST_TUNING_SEED
 

@@ -48,7 +48,7 @@ def measure() -> list[Yardstick]:
     walking = TabularAgent(rule=Sample(EpsilonGreedy(1.0)), counter=EValues(0.9))
     long_bridge = mdps.bridge(15_000)
     short, long = (_started_anywhere(mdp) for mdp in (mdps.bridge(15), long_bridge))
-    rates = _by_turns(
+    rates = by_turns(
         {
             "numpy": _numpy_rate,
             "50": lambda: _engine_rate(e_values, 50, steps=40_000),
@@ -63,17 +63,16 @@ def measure() -> list[Yardstick]:
         }
     )
     return [
-        _yardstick("engine over NumPy loop, 50 lanes", rates["50"], rates["numpy"], at_least=100),
-        _yardstick("engine over NumPy loop, 1000 lanes", rates["1000"], rates["numpy"], at_least=250),
-        _yardstick("cost of a step, 15 000 states over 15", rates["long"], rates["50"], at_most=2.0),
-        _yardstick("the same, a random walk from anywhere", rates["15000"], rates["15"], at_most=2.0),
-        _yardstick("cost of a step, E-values over visits", rates["e-values"], rates["visits"], at_most=1.5),
-        _yardstick("tiles over dense features in a loop, 50 lanes", rates["tiles"], rates["dense"], at_least=250),
+        yardstick("engine over NumPy loop, 50 lanes", rates["50"], rates["numpy"], at_least=100),
+        yardstick("engine over NumPy loop, 1000 lanes", rates["1000"], rates["numpy"], at_least=250),
+        yardstick("cost of a step, 15 000 states over 15", rates["long"], rates["50"], at_most=2.0),
+        yardstick("the same, a random walk from anywhere", rates["15000"], rates["15"], at_most=2.0),
+        yardstick("cost of a step, E-values over visits", rates["e-values"], rates["visits"], at_most=1.5),
+        yardstick("tiles over dense features in a loop, 50 lanes", rates["tiles"], rates["dense"], at_least=250),
     ]
 
 
-def print_yardsticks(console: Console, as_json: bool) -> None:
-    found = measure()
+def print_yardsticks(found: list[Yardstick], console: Console, as_json: bool) -> None:
     devices = [str(device) for device in jax.devices()]
     if as_json:
         print(
@@ -82,7 +81,7 @@ def print_yardsticks(console: Console, as_json: bool) -> None:
             )
         )
         return
-    table = Table(box=None, pad_edge=False, title=f"Whole calls with their datasets, on {', '.join(devices)}")
+    table = Table(box=None, pad_edge=False, title=f"Ratios, on {', '.join(devices)}")
     for heading in ("yardstick", "ratio", "range", "aim", "met", "steps/s", "reference"):
         table.add_column(heading)
     for each in found:
@@ -134,7 +133,7 @@ def _dense_rate(steps: int = 6000) -> float:
     return steps / (time.perf_counter() - began)
 
 
-def _by_turns(work: dict[str, Callable[[], float]]) -> dict[str, np.ndarray]:
+def by_turns(work: dict[str, Callable[[], float]]) -> dict[str, np.ndarray]:
     for each in work.values():  # the turn that compiles does not count
         each()
     return {name: np.asarray(rates) for name, rates in zip(work, _turns(work), strict=True)}
@@ -145,7 +144,7 @@ def _turns(work: dict[str, Callable[[], float]]) -> list[tuple[float, ...]]:
     return list(zip(*turns, strict=True))
 
 
-def _yardstick(
+def yardstick(
     name: str, rate: np.ndarray, reference: np.ndarray, *, at_least: float | None = None, at_most: float | None = None
 ) -> Yardstick:
     """A speed-up if it has to be at least something, a cost (its inverse) if at most."""

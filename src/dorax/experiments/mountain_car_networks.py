@@ -14,7 +14,7 @@ from dorax.study.claims import faster
 from dorax.study.experiment import AXES, Cell, Experiment, Size
 from dorax.study.measures import SUCCESS
 
-EPISODES = 40
+EPISODES = 34
 WIDTH = 64
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dorax.study.measures import AXES, Q_ERROR, Axis, Measure
@@ -22,6 +23,7 @@ __all__ = [
     "Axis",
     "Cell",
     "Experiment",
+    "LongRun",
     "Measure",
     "Progress",
     "Run",
@@ -76,8 +78,24 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class LongRun:
+    """One seed of one agent that takes minutes to hours on a GPU.
+
+    `train` is given a folder to keep checkpoints in, from which it goes on if it was
+    interrupted, whether to keep replay there too, and a progress callback.
+    """
+
+    agent: str
+    seed: int
+    train: Callable[[Path, bool, Progress | None], xr.Dataset]
+
+
+@dataclass(frozen=True)
 class Experiment:
-    """One figure: its cells at a given size, its claims, and how it is drawn."""
+    """One figure: its cells at a given size, its claims, and how it is drawn.
+
+    One that needs a GPU has `long_runs`, in the order in which to run them, and no cells.
+    """
 
     figure: str
     title: str
@@ -90,6 +108,12 @@ class Experiment:
     size: Size = FULL
     quick: Size = QUICK
     tables: Callable[[Results], Sequence[Table]] | None = None
+    long_runs: Callable[[Size], Sequence[LongRun]] | None = None
+
+    def agents(self, size: Size) -> list[str]:
+        """The names of the agents that it runs."""
+        runs = () if self.long_runs is None else self.long_runs(size)
+        return list(dict.fromkeys([*(cell.name for cell in self.cells(size)), *(run.agent for run in runs)]))
 
 
 @dataclass(frozen=True)

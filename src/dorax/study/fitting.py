@@ -33,7 +33,8 @@ def choose(cell: Cell, summary: xr.Dataset, axis: Axis) -> Choice:
     is_reached = summary[f"reached_by_{axis}"].values
     time = median(np.where(is_reached, summary[f"time_by_{axis}"].values, np.inf))
     reached = is_reached.mean(axis=1)
-    area = summary[f"area_by_{axis}"].values.mean(axis=1)
+    # Ten digits: beyond them lies rounding, which differs between numbers as they were run and as they were stored.
+    area = [float(f"{mean:.10g}") for mean in summary[f"area_by_{axis}"].values.mean(axis=1)]
     settings = settings_of(cell.grid)
     is_by_area = cell.measure.fitted_by == "area"
     best = min(range(len(settings)), key=lambda i: (area[i],) if is_by_area else (time[i], -reached[i], area[i]))
@@ -45,5 +46,5 @@ def choose(cell: Cell, summary: xr.Dataset, axis: Axis) -> Choice:
         and chosen[name] in (min(values), max(values))
         and chosen[name] not in cell.limits.get(name, ())
     ]
-    scores = [(settings[i], float(time[i]), float(reached[i]), float(area[i])) for i in range(len(settings))]
+    scores = [(settings[i], float(time[i]), float(reached[i]), area[i]) for i in range(len(settings))]
     return Choice(chosen, scores, at_edge, is_by_area)

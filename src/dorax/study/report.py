@@ -20,7 +20,7 @@ import jinja2
 
 from dorax.core.checks import InvalidInput
 from dorax.files import replacing
-from dorax.study import figures
+from dorax.study import figures, long_runs
 from dorax.study.claims import judged
 from dorax.study.experiment import AXES, Experiment, Table
 from dorax.study.fitting import Choice
@@ -42,6 +42,7 @@ class Section:
     fits: Table | None
     edges: Sequence[str]
     tables: Sequence[Table]
+    recorded: Sequence[str]
 
     @property
     def command(self) -> str:
@@ -66,7 +67,7 @@ def write_report(
     missing: list[str] = []
     for name, experiment in experiments.items():
         try:
-            results = at_hand[name] if name in at_hand else load(name, experiment, store)
+            results = at_hand[name] if name in at_hand else _loaded(name, experiment, store)
         except NotRun:
             missing.append(name)
             continue
@@ -82,6 +83,10 @@ def write_report(
     with replacing(store.folder / "report.html") as unfinished:
         unfinished.write_text(_page(sections, missing, claims))
     return claims
+
+
+def _loaded(name: str, experiment: Experiment, store: Store) -> Results:
+    return (load if experiment.long_runs is None else long_runs.load)(name, experiment, store)
 
 
 def verdicts_by_experiment(claims: Sequence[Row]) -> dict[str, Counter[str]]:
@@ -121,7 +126,14 @@ def _section(name: str, experiment: Experiment, results: Results, folder: Path) 
         fits=_fits(results),
         edges=_edges(results),
         tables=experiment.tables(results) if experiment.tables is not None else (),
+        recorded=_recorded(results),
     )
+
+
+def _recorded(results: Results) -> list[str]:
+    """Where the runs of each agent were made, if that was kept with them."""
+    wheres = {cell.name: (cell.data().sizes["seed"], cell.data().attrs.get("where")) for cell in results}
+    return [f"{name}: {seeds} seeds, {where}" for name, (seeds, where) in wheres.items() if where]
 
 
 def _fits(results: Results) -> Table | None:

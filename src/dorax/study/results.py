@@ -71,15 +71,13 @@ def run(name: str, experiment: Experiment, size: Size, store: Store, watch: Watc
 
 def load(name: str, experiment: Experiment, store: Store) -> Results:
     """The results of the size that was run last; NotRun where the store lacks any of them."""
-    size = _last_size(name, store)
-    return _collect(name, experiment, size, store, watch=None)
+    return _collect(name, experiment, last_size(name, store), store, watch=None)
 
 
 def _collect(name: str, experiment: Experiment, size: Size, store: Store, watch: Watch | None) -> Results:
     cells = {cell.name: _cell_result(name, cell, size, store, watch) for cell in experiment.cells(size)}
     if watch is not None:
-        with replacing(_size_path(name, store)) as unfinished:
-            unfinished.write_text(json.dumps(vars(size)))
+        remember_size(name, size, store)
     return Results(cells, size)
 
 
@@ -141,8 +139,14 @@ def _size_path(name: str, store: Store) -> Any:
     return store.folder / "data" / name / "size.json"
 
 
-def _last_size(name: str, store: Store) -> Size:
+def last_size(name: str, store: Store) -> Size:
+    """The size that an experiment was run with last."""
     try:
         return replace(Size(), **json.loads(_size_path(name, store).read_text()))
     except (OSError, ValueError, TypeError):
         raise NotRun(f"{name} has not been run") from None
+
+
+def remember_size(name: str, size: Size, store: Store) -> None:
+    with replacing(_size_path(name, store)) as unfinished:
+        unfinished.write_text(json.dumps(vars(size)))

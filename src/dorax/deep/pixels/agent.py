@@ -1,0 +1,86 @@
+"""Agents that learn from the screen: DQN, and what adds to its reward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_probability
+from dorax.core.forms import CountE, LogisticE
+from dorax.lanes.running import check_whole
+
+
+@dataclass(frozen=True)
+class PixelAgent:
+    """Everything that an agent is, as numbers and words; the defaults are the authors'.
+
+    The `bonus` is the only thing in which the agents of the paper differ: none is DQN,
+    "density" a pseudo-count by a density model of frames, "e-values" a second stream of
+    the network that learns E. It is kept with the step that earned it, at the worth it
+    had then, or computed anew for each replay. A step is one action of one game; there
+    is one update for every `update_every` of them. ε falls evenly over `epsilon_steps`.
+
+    Of many games played side by side each sees the network change many times faster than
+    a single game would, too fast for any policy to last for long. So they are played by a
+    copy, renewed every `actor_every` updates.
+    """
+
+    bonus: Literal["none", "density", "e-values"] = "none"
+    bonus_scale: float = 0.05
+    bonus_at: Literal["visit", "replay"] = "visit"
+    e_form: Literal["logistic", "count"] = "logistic"
+    e_discount: float = 0.99
+    acts_by: Literal["epsilon-greedy", "lll"] = "epsilon-greedy"
+    discount: float = 0.99
+    learning_rate: float = 1e-3
+    adam_epsilon: float = 0.01
+    clip: float = 10.0
+    batch: int = 32
+    update_every: int = 4
+    target_every: int = 10_000
+    actor_every: int = 2_500
+    capacity: int = 1_000_000
+    learning_starts: int = 50_000
+    epsilon_first: float = 1.0
+    epsilon_last: float = 0.1
+    epsilon_steps: int = 4_000_000
+    hidden: int = 256
+
+    def __post_init__(self) -> None:
+        for name, allowed in _WORDS.items():
+            if getattr(self, name) not in allowed:
+                raise InvalidInput(f"{name} is {getattr(self, name)!r}; allowed: {', '.join(map(repr, allowed))}")
+        for field in fields(self):
+            if field.type == "int":
+                check_whole(field.name, getattr(self, field.name))
+        for name in ("bonus_scale", "learning_rate", "adam_epsilon", "clip"):
+            check_at_least(name, getattr(self, name), 0)
+        for name in ("discount", "e_discount"):
+            check_discount(name, getattr(self, name))
+        for name in ("epsilon_first", "epsilon_last"):
+            check_probability(name, getattr(self, name))
+        if self.bonus_at == "replay" and self.bonus == "density":
+            raise InvalidInput("bonus_at is 'replay' with a density; allowed: 'visit', when a frame is counted")
+        if self.capacity < self.learning_starts:
+            raise InvalidInput(
+                f"capacity is {self.capacity}; allowed: learning_starts, {self.learning_starts}, or more"
+            )
+
+    @property
+    def e_values(self) -> LogisticE | CountE | None:
+        """The form of E that the second stream learns, if there is one."""
+        if self.bonus != "e-values" and self.acts_by != "lll":
+            return None
+        return {"logistic": LogisticE, "count": CountE}[self.e_form](discount=self.e_discount)
+
+    def epsilon(self, step: int) -> float:
+        share = min(1.0, step / self.epsilon_steps)
+        return self.epsilon_first + share * (self.epsilon_last - self.epsilon_first)
+
+
+_WORDS: dict[str, tuple[Any, ...]] = {
+    "bonus": ("none", "density", "e-values"),
+    "bonus_at": ("visit", "replay"),
+    "e_form": ("logistic", "count"),
+    "acts_by": ("epsilon-greedy", "lll"),
+}

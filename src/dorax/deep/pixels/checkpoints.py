@@ -1,0 +1,90 @@
+"""Checkpoints: whole or not there, the last two kept, verified when they are loaded.
+
+A checkpoint is a NumPy archive of plain arrays, whose checksums are verified as they are
+read, and one line of JSON that says what was being trained. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dorax.core.checks import InvalidInput
+from dorax.files import replacing
+
+KEPT = 2
+_WHAT = "what"
+
+
+def save(folder: Path, step: int, what: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write the checkpoint of this step, and let go of those before the last two."""
+    write(folder / f"checkpoint-{step:010d}.npz", what, arrays)
+    for old in _found(folder)[:-KEPT]:
+        old.unlink()
+
+
+def latest(folder: Path, what: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
+    """The newest checkpoint that is whole; None if there is none.
+
+    One that another configuration wrote is an error: going on from it would mix two runs.
+    """
+    found = _found(folder)
+    for path in reversed(found):
+        try:
+            theirs, arrays = read(path)
+        except InvalidInput:
+            if path == found[0]:
+                raise
+            continue
+        _check_same(path, theirs, json.loads(json.dumps(what)))
+        return arrays
+    return None
+
+
+def write(path: Path, what: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    with replacing(path) as unfinished, open(unfinished, "wb") as file:
+        np.savez(file, allow_pickle=False, **{_WHAT: np.asarray(json.dumps(what))}, **arrays)
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What was written, whole and unchanged."""
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return json.loads(str(arrays.pop(_WHAT))), arrays
+    except FileNotFoundError:
+        raise InvalidInput(f"{path} is not there; allowed: a file that a training run left") from None
+    except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+        raise InvalidInput(f"{path} is damaged; allowed: a whole file, or --fresh to begin again") from None
+
+
+def flat(name: str, tree: Any) -> dict[str, np.ndarray]:
+    """The arrays of a tree, numbered."""
+    return {f"{name}/{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(tree))}
+
+
+def unflat(name: str, like: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """A tree of the structure of `like`, from its numbered arrays."""
+    leaves, structure = jax.tree.flatten(like)
+    return jax.tree.unflatten(structure, [jnp.asarray(arrays[f"{name}/{i}"]) for i in range(len(leaves))])
+
+
+def _check_same(path: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+    for name in sorted({*theirs, *ours}):
+        if theirs.get(name) != ours.get(name):
+            raise InvalidInput(
+                f"{path} was written with {name} = {theirs.get(name)!r}, not {ours.get(name)!r}; "
+                "allowed: the same settings, another folder, or --fresh to begin again"
+            )
+
+
+def _found(folder: Path) -> list[Path]:
+    return sorted(folder.glob("checkpoint-*.npz"))

@@ -1,0 +1,70 @@
+"""Checkpoints are whole or not there, and of one configuration."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from dorax.deep.pixels import checkpoints
+
+WHAT = {"game": "freeway", "seed": 3, "agent": {"batch": 32}}
+
+
+def saved(folder, step, what=WHAT):
+    checkpoints.save(folder, step, what, {"weights": np.arange(5000) + step, "progress": np.asarray([step])})
+
+
+def test_the_last_two_are_kept_and_the_newest_is_loaded(tmp_path):
+    for step in (100, 900, 1_000):
+        saved(tmp_path, step)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "checkpoint-0000000900.npz",
+        "checkpoint-0000001000.npz",
+    ]
+    assert checkpoints.latest(tmp_path, WHAT)["progress"] == [1_000]
+
+
+def test_where_there_is_none_there_is_nothing_to_go_on_from(tmp_path):
+    assert checkpoints.latest(tmp_path / "nowhere", WHAT) is None
+
+
+@pytest.mark.parametrize("harm", ["cut", "flip", "empty", "pickle"])
+def test_a_damaged_newest_one_gives_way_to_the_one_before(harm, tmp_path, refused):
+    saved(tmp_path, 100)
+    saved(tmp_path, 200)
+
+    def damage(step):
+        path = tmp_path / f"checkpoint-{step:010d}.npz"
+        content = bytearray(path.read_bytes())
+        if harm == "cut":
+            path.write_bytes(content[: len(content) // 2])
+        elif harm == "flip":
+            content[len(content) // 2] ^= 255
+            path.write_bytes(content)
+        elif harm == "empty":
+            path.write_bytes(b"")
+        else:
+            what = np.asarray(json.dumps(WHAT))
+            np.savez(path, what=what, progress=np.asarray([{"an": "object"}], object), allow_pickle=True)
+
+    damage(200)
+    assert checkpoints.latest(tmp_path, WHAT)["progress"] == [100]
+    damage(100)
+    with refused("damaged", "--fresh"):
+        checkpoints.latest(tmp_path, WHAT)
+
+
+def test_one_of_another_configuration_is_refused_and_says_what_differs(tmp_path, refused):
+    saved(tmp_path, 100)
+    with refused("seed", "3", "4", "--fresh"):
+        checkpoints.latest(tmp_path, WHAT | {"seed": 4})
+
+
+def test_a_write_that_fails_leaves_the_old_ones_alone(tmp_path, monkeypatch):
+    saved(tmp_path, 100)
+    monkeypatch.setattr(np, "savez", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(ValueError, match="cannot write"):
+        saved(tmp_path, 200)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-0000000100.npz"]
+    assert zipfile.is_zipfile(tmp_path / "checkpoint-0000000100.npz")

@@ -1,0 +1,101 @@
+"""The density model on the device against context tree switching in plain Python."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dorax.deep.pixels import density
+
+
+class Node:
+    """A node of a context tree, as Veness et al. (2012) describe it."""
+
+    def __init__(self):
+        self.counts = [1 / 8] * 8
+        self.stay, self.split = 0.5, 0.5
+        self.children = {}
+
+    def probability(self, context, level):
+        own = self.counts[level] / sum(self.counts)
+        if not context:
+            return own
+        return self.stay * own + self.split * self.child(context[0]).probability(context[1:], level)
+
+    def update(self, context, level, switch):
+        own = self.counts[level] / sum(self.counts)
+        if context:
+            child = self.child(context[0])
+            says = child.probability(context[1:], level)
+            child.update(context[1:], level, switch)
+            stay, split = self.stay * own, self.split * says
+            total = stay + split
+            self.stay = ((1 - switch) * stay + switch * split) / total
+            self.split = ((1 - switch) * split + switch * stay) / total
+        self.counts[level] += 1
+
+    def child(self, level):
+        return self.children.setdefault(level, Node())
+
+
+class Reference:
+    def __init__(self):
+        self.trees = {}
+        self.time = 0
+
+    def gain(self, levels):
+        self.time += 1
+        before = after = 0.0
+        for i in range(42):
+            for j in range(42):
+                level = lambda a, b: int(levels[a, b]) if 0 <= a < 42 and 0 <= b < 42 else 0  # noqa: E731
+                context = [level(i, j - 1), level(i - 1, j), level(i - 1, j - 1), level(i - 1, j + 1)]
+                tree = self.trees.setdefault((i, j), Node())
+                before += math.log(tree.probability(context, level(i, j)))
+                tree.update(context, level(i, j), 1 / (self.time + 1))
+                after += math.log(tree.probability(context, level(i, j)))
+        return after - before
+
+
+def frame_of(levels):
+    """A frame of bytes that shrinks to these levels."""
+    return np.kron(levels * 32 + 7, np.ones((2, 2))).astype(np.uint8)
+
+
+def test_prediction_gains_are_those_of_plain_python():
+    random = np.random.default_rng(0)
+    some = random.integers(0, 8, (2, 42, 42))
+    mixed = np.where(random.random((42, 42)) < 0.1, some[1], some[0])  # mostly like the first
+    shown = [some[0], some[0], some[1], mixed, some[0], mixed, some[1]]
+    reference = Reference()
+    expected = [reference.gain(levels) for levels in shown]
+    _, found = density.prediction_gains(density.new_density(), jnp.asarray([frame_of(levels) for levels in shown]))
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_frames_shrink_by_the_mean_of_four_pixels_to_eight_levels():
+    frame = np.zeros((1, 84, 84), np.uint8)
+    frame[0, 2:4, 6:8] = [[255, 255], [0, 2]]  # a mean of 128: the first of level 4
+    levels = np.asarray(density._levels(jnp.asarray(frame)))[0]
+    assert levels[1, 3] == 4
+    assert levels.sum() == 4
+    assert np.asarray(density._levels(jnp.full((1, 84, 84), 255, jnp.uint8))).max() == 7
+
+
+def test_a_frame_seen_again_and_again_counts_for_more_each_time_and_a_new_one_for_little():
+    random = np.random.default_rng(1)
+    often, new = (frame_of(random.integers(0, 8, (42, 42))) for _ in range(2))
+    model, counts = density.seen(density.new_density(), jnp.asarray([often] * 200))
+    assert np.all(np.diff(counts[20:100:10]) > 0)  # before, they round to 0
+    assert counts[-1] > 10
+    _, of_new = density.seen(model, jnp.asarray([new]))
+    assert of_new[0] < 1e-3
+
+
+@pytest.mark.parametrize("gain", [1e-3, 0.5, 20.0])
+def test_a_pseudo_count_solves_its_definition(gain):
+    """n = p (1 - p') / (p' - p), p small, where p' = p exp(gain) is the probability after one more visit."""
+    p = 1e-12
+    later = p * math.exp(gain)
+    assert density.pseudo_count(jnp.asarray(gain)) == pytest.approx(p * (1 - later) / (later - p), rel=1e-3)

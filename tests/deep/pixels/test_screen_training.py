@@ -1,0 +1,147 @@
+"""Runs on the screen, small ones: what they leave behind, and how they go on after an interruption."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dorax.deep.pixels.agent import PixelAgent
+from dorax.deep.pixels.keeping import kept, train_and_keep
+from dorax.deep.pixels.playing import play, write_gif
+from dorax.deep.pixels.training import PixelTraining, train_on_screen
+
+AGENT = PixelAgent(bonus="e-values", capacity=500, learning_starts=64, hidden=16, batch=4, epsilon_steps=200)
+SMALL = PixelTraining(
+    AGENT,
+    steps=320,
+    games=8,
+    record_every=40,
+    test_every=160,
+    test_games=1,
+    tests_together=2,
+    test_steps=12,
+    checkpoint_every=80,
+)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return train_on_screen(SMALL)
+
+
+def test_a_run_leaves_its_curves(whole):
+    data, _ = whole
+    np.testing.assert_array_equal(data.record_step, np.arange(40, 321, 40))
+    np.testing.assert_array_equal(data.test_step, [160, 320])
+    assert data.test_return.shape == (2, 1)
+    learned_from = 64  # updates begin with the turn that fills up to here
+    assert data.record_updates[-1] == (320 - learned_from) / 4 + 1
+    np.testing.assert_allclose(data.record_epsilon[[0, -1]], [1 - 0.9 * 40 / 200, 0.1])
+    assert np.all(np.diff(data.record_seconds) > 0)
+    assert PixelAgent(**json.loads(data.attrs["training"])["agent"]) == AGENT
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_another(whole):
+    data, network = whole
+    again, its_network = train_on_screen(SMALL)
+    for name in ("record_bonus", "record_q_loss", "record_reward", "test_return"):
+        np.testing.assert_array_equal(data[name], again[name])
+    np.testing.assert_array_equal(network.q.out, its_network.q.out)
+    other, _ = train_on_screen(replace(SMALL, seed=1, steps=160))
+    assert np.any(other.record_q_loss.values[1:4] != data.record_q_loss.values[1:4])
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("keeps_replay", [True, False])
+def test_after_a_kill_a_run_goes_on_without_a_lost_or_doubled_row(keeps_replay, tmp_path, whole):
+    def kill(curves):
+        if len(curves.record) == 5:  # at step 200, 40 after a checkpoint
+            raise Killed
+
+    with pytest.raises(Killed):
+        train_on_screen(SMALL, tmp_path, keeps_replay=keeps_replay, watch=kill)
+    data, _ = train_on_screen(SMALL, tmp_path, keeps_replay=keeps_replay)
+    uninterrupted, _ = whole
+    for name in ("record_step", "record_epsilon", "test_step"):
+        np.testing.assert_array_equal(data[name], uninterrupted[name])
+    before = data.record_step <= 160
+    np.testing.assert_array_equal(data.record_q_loss[before], uninterrupted.record_q_loss[before])
+    # Without its replay a run has to play before it learns on.
+    missing = 0 if keeps_replay else 64 / 4 - 1
+    assert data.record_updates[-1] == uninterrupted.record_updates[-1] - missing
+    assert np.all(np.diff(data.record_seconds) > 0)
+
+
+def test_a_finished_run_is_prolonged_from_where_it_ended(tmp_path):
+    train_on_screen(replace(SMALL, steps=160), tmp_path)
+    data, _ = train_on_screen(SMALL, tmp_path)
+    np.testing.assert_array_equal(data.record_step, np.arange(40, 321, 40))
+
+
+def test_a_checkpoint_of_another_agent_is_refused(tmp_path, refused):
+    train_on_screen(replace(SMALL, steps=80), tmp_path)
+    with refused("agent", "--fresh"):
+        train_on_screen(replace(SMALL, agent=replace(AGENT, bonus="none")), tmp_path)
+
+
+def test_everything_is_kept_and_the_network_can_play(tmp_path):
+    seen = []
+    train_and_keep(replace(SMALL, steps=160), tmp_path, progress=lambda share, steps: seen.append((share, steps)))
+    assert seen[-1] == (1.0, 160)
+    found = kept(tmp_path / "network.npz")
+    assert found.training == replace(SMALL, steps=160)
+    moments = list(play(found, steps=20))
+    assert len(moments) == 20
+    assert moments[0].counts.shape == (3,)
+    write_gif(tmp_path / "play.gif", iter(moments), ["noop", "up", "down"])
+    from PIL import Image
+
+    with Image.open(tmp_path / "play.gif") as gif:
+        assert gif.n_frames > 1
+        assert gif.size == (580, 420)
+
+
+def test_event_files_hold_every_row_once_after_an_interruption(tmp_path):
+    def killed_events(folder):
+        from dorax.deep.pixels import keeping
+
+        original = keeping.Events.follow
+
+        def follow(self, curves):
+            original(self, curves)
+            if len(curves.record) == 3:
+                raise Killed
+
+        keeping.Events.follow = follow
+        try:
+            with pytest.raises(Killed):
+                train_and_keep(replace(SMALL, steps=160), folder)
+        finally:
+            keeping.Events.follow = original
+
+    killed_events(tmp_path)
+    train_and_keep(replace(SMALL, steps=160), tmp_path)
+    from tensorboardX.event_file_writer import EventFileWriter  # noqa: F401
+    from tensorboardX.proto import event_pb2
+
+    steps = []
+    for path in (tmp_path / "events").iterdir():
+        content, at = path.read_bytes(), 0
+        while at < len(content):  # records: length, its checksum, the event, its checksum
+            size = int.from_bytes(content[at : at + 8], "little")
+            event = event_pb2.Event.FromString(content[at + 12 : at + 12 + size])
+            steps += [event.step for value in event.summary.value if value.tag == "training/bonus"]
+            at += 12 + size + 4
+    assert steps == [40, 80, 120, 160]
+
+
+@pytest.mark.parametrize(
+    "change", [{"steps": 0}, {"games": 7}, {"groups": 3}, {"checkpoint_every": 50}, {"game": "frewway"}, {"games": 400}]
+)
+def test_a_training_that_cannot_be_is_refused(change, refused):
+    with refused("allowed"):
+        train_on_screen(replace(SMALL, **change))

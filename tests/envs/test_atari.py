@@ -1,0 +1,69 @@
+"""Atari games side by side, as the emulator plays them."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from dorax.envs.atari import AtariGames, Screen, action_names, rom_name
+
+
+@pytest.mark.parametrize(
+    ("game", "rom"),
+    [("freeway", "freeway"), ("MsPacman", "ms_pacman"), ("ALE/Freeway-v5", "freeway"), ("PongNoFrameskip-v4", "pong")],
+)
+def test_games_go_by_their_usual_names(game, rom):
+    assert rom_name(game) == rom
+
+
+def test_an_unknown_game_is_refused_with_those_that_sound_like_it(refused):
+    with refused("frewway", "freeway"):
+        AtariGames("frewway", 2)
+
+
+def test_without_the_emulator_one_line_says_how_to_get_it(monkeypatch, refused):
+    monkeypatch.setitem(sys.modules, "ale_py", None)
+    with refused("pip install 'dorax[atari]'"):
+        AtariGames("freeway", 2)
+
+
+def test_an_episode_ends_once_and_the_next_row_begins_another():
+    """Freeway lasts two minutes and sixteen seconds: about 2040 steps."""
+    games = AtariGames("freeway", 2)
+    arrival = games.begin([1, 2])
+    assert arrival.frame.shape == (2, 84, 84)
+    assert arrival.is_first.all()
+    ends, firsts, total = [[], []], [[], []], np.zeros(2)
+    for step in range(2100):
+        games.act(np.ones(2, int))  # up, all the time
+        arrival = games.arrive()
+        total += arrival.reward
+        for game in range(2):
+            ends[game] += [step] * int(arrival.is_terminal[game])
+            firsts[game] += [step] * int(arrival.is_first[game])
+    games.close()
+    for game in range(2):
+        assert len(ends[game]) == 1
+        assert 2000 < ends[game][0] < 2060
+        assert firsts[game] == [ends[game][0] + 1]
+    assert np.all(total > 15)  # walking straight on does well, and is not clipped
+
+
+def test_the_same_seeds_and_actions_play_the_same_game_in_grey_and_in_colours():
+    games, again, screen = AtariGames("freeway", 1), AtariGames("freeway", 1), Screen("freeway")
+    first, second = games.begin([7]), again.begin([7])
+    pictures = [screen.begin(7)]
+    assert pictures[0].shape == (210, 160, 3)
+    for action in np.random.default_rng(0).integers(0, 3, 60):
+        for game in (games, again):
+            game.act(np.asarray([action]))
+        first, second = games.arrive(), again.arrive()
+        np.testing.assert_array_equal(first.frame, second.frame)
+        pictures.append(screen.step(int(action)))
+        grey = pictures[-1].mean(axis=2)[:, ::2]  # 210 x 80; rows and columns in about the right places
+        shrunk = grey[np.linspace(0, 209, 84).astype(int)][:, np.linspace(0, 79, 84).astype(int)]
+        assert np.corrcoef(shrunk.ravel(), first.frame[0].ravel())[0, 1] > 0.9
+
+
+def test_actions_have_names():
+    assert action_names("freeway") == ["NOOP", "UP", "DOWN"]

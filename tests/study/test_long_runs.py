@@ -1,0 +1,97 @@
+"""Experiments of long runs: found here, or as they were recorded elsewhere."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from dorax.study import long_runs
+from dorax.study.claims import judged
+from dorax.study.experiment import Experiment, LongRun, Size
+from dorax.study.long_runs import Manner
+from dorax.study.results import NotRun
+from dorax.study.store import Store
+
+QUICK = Size(seeds=2, fraction=0.5)
+
+
+@pytest.fixture
+def trained():
+    return []
+
+
+@pytest.fixture
+def experiment(trained):
+    def train(agent, seed):
+        def run(folder, keeps_replay, progress):
+            trained.append((agent, seed, folder.name, keeps_replay))
+            progress(1.0, 10)
+            return xr.Dataset({"score": ("record", np.arange(3 + seed) * 1.0)})
+
+        return LongRun(agent, seed, run)
+
+    def runs(size):
+        return [train(agent, seed) for seed in range(size.seeds) for agent in ("bold", "shy")]
+
+    return Experiment("fig", "a title", "", lambda size: (), [], lambda *_: None, 1, size=Size(2), long_runs=runs)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(long_runs, "RECORDED", tmp_path / "results")
+    return Store(tmp_path / "out")
+
+
+def ignore(name):
+    return lambda share, steps: None
+
+
+def test_runs_stand_side_by_side_and_are_not_run_again(experiment, store, trained):
+    results = long_runs.run("game", experiment, QUICK, store, ignore, Manner())
+    assert [run[:2] for run in trained] == [("bold", 0), ("shy", 0), ("bold", 1), ("shy", 1)]
+    score = results["bold"].data().score
+    np.testing.assert_array_equal(score.values, [[0, 1, 2, np.nan], [0, 1, 2, 3]])
+    long_runs.run("game", experiment, QUICK, store, ignore, Manner())
+    assert len(trained) == 4
+
+
+def test_on_what_it_was_run_is_kept_with_a_run(experiment, store):
+    results = long_runs.run("game", experiment, QUICK, store, ignore, Manner(keeps_replay=True))
+    where = results["shy"].data().attrs["where"]
+    assert "cores" in where
+    assert "jax " in where
+    assert "commit " in where
+
+
+def test_a_full_run_needs_a_gpu_unless_all_of_it_is_recorded(experiment, store, trained, refused, tmp_path):
+    with refused("game", "GPU", "--quick"):
+        long_runs.run("game", experiment, experiment.size, store, ignore, Manner())
+    long_runs.run("game", experiment, QUICK, store, ignore, Manner())
+    for agent in ("bold", "shy"):
+        for seed in range(2):
+            path = store.folder / "data" / "game" / f"{agent}-quick-{seed}.nc"
+            recorded = tmp_path / "results" / "game" / f"{agent}-{seed}.nc"
+            recorded.parent.mkdir(parents=True, exist_ok=True)
+            recorded.write_bytes(path.read_bytes())
+    trained.clear()
+    results = long_runs.run("game", experiment, experiment.size, store, ignore, Manner())
+    assert not trained
+    assert results["bold"].data().sizes["seed"] == 2
+    with refused("GPU"):
+        long_runs.run("game", experiment, experiment.size, store, ignore, Manner(fresh=True))
+
+
+def test_what_has_neither_been_run_nor_recorded_is_said_so(experiment, store):
+    with pytest.raises(NotRun):
+        long_runs.load("game", experiment, store)
+
+
+def test_a_claim_about_an_agent_without_a_run_is_not_judged(experiment, store):
+    from dataclasses import replace
+
+    from dorax.study.claims import Claim, Estimate
+    from dorax.study.statistics import Interval
+
+    results = long_runs.run("game", experiment, QUICK, store, ignore, Manner())
+    of = lambda name: Claim(name, lambda results: Estimate(results[name].name, Interval(1, 1, 1), 2), above=0)  # noqa: E731
+    rows = judged("game", replace(experiment, claims=[of("bold"), of("absent")]), results)
+    assert [row["claim"] for row in rows] == ["bold"]
