@@ -16,7 +16,14 @@ from dorax.deep.pixels.replay import Outcome
 
 GAMES, ACTIONS = 4, 3
 AGENT = PixelAgent(
-    bonus="e-values", capacity=400, learning_starts=8, hidden=32, learning_rate=3e-3, adam_epsilon=1e-4, target_every=1
+    bonus="e-values",
+    capacity=400,
+    learning_starts=8,
+    batch=8,
+    hidden=32,
+    learning_rate=3e-3,
+    adam_epsilon=1e-4,
+    target_every=1,
 )
 
 

@@ -11,6 +11,8 @@ from dorax.deep.pixels.keeping import kept, train_and_keep
 from dorax.deep.pixels.playing import play, write_gif
 from dorax.deep.pixels.training import PixelTraining, train_on_screen
 
+pytestmark = pytest.mark.slow
+
 AGENT = PixelAgent(bonus="e-values", capacity=500, learning_starts=64, hidden=16, batch=4, epsilon_steps=200)
 SMALL = PixelTraining(
     AGENT,
