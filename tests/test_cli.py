@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from dorax import cli
@@ -107,3 +108,38 @@ def test_the_installed_command_stays_quiet_where_there_is_no_terminal(tmp_path):
     assert done.returncode == 0
     assert done.stderr == ""
     assert len(done.stdout.strip().splitlines()) == 2  # how long it will take, and how long it took
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["atari", "frewway"], "freeway"),
+        (["atari", "freeway", "--seed", "-1"], "seed is -1"),
+        (["atari", "freeway", "--gpu"], "GPU"),
+        (["atari", "freeway", "--games", "7"], "games is 7"),
+        (["atari", "freeway", "--out", "/proc/nowhere"], "cannot write"),
+        (["play", "nowhere.npz"], "nowhere.npz is not there"),
+        (["run", "freeway"], "--quick"),
+    ],
+)
+def test_what_cannot_be_played_is_one_line(capsys, tmp_path, arguments, words):
+    if "--out" not in arguments and arguments[0] != "play":
+        arguments = [*arguments, "--out", str(tmp_path)]
+    line, code = fails(capsys, *arguments)
+    assert code == 2
+    assert words in line
+
+
+@pytest.mark.parametrize("kind", ["empty", "text", "array", "other"])
+def test_a_file_that_is_no_network_is_one_line(capsys, tmp_path, kind):
+    path = tmp_path / "network.npz"
+    if kind == "array":
+        with open(path, "wb") as file:
+            np.save(file, np.zeros(3))
+    elif kind == "other":
+        np.savez(path, what=np.asarray("{}"))
+    else:
+        path.write_text("" if kind == "empty" else "hello")
+    line, code = fails(capsys, "play", str(path))
+    assert code == 2
+    assert str(path) in line

@@ -53,7 +53,7 @@ def test_freeway_runs_anywhere_at_its_quick_size_from_the_games_to_the_report(tm
     assert "freeway" in capsys.readouterr().out
     page = (tmp_path / "report.html").read_text()
     assert "a quick run" in page
-    assert "Recorded on another machine" in page
+    assert "On what the runs were made" in page
     assert {row["experiment"] for row in json.loads((tmp_path / "claims.json").read_text())} == {"freeway"}
     network = tmp_path / "data" / "freeway" / "e-values-quick-0" / "network.npz"
     cli.main(["play", str(network), "--gif", str(tmp_path / "play.gif"), "--steps", "20"])

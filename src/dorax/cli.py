@@ -54,7 +54,7 @@ class Run:
     fresh: bool = False
     """Forget earlier results, and what is recorded, and run everything again."""
     keep_replay: bool = False
-    """In checkpoints of long runs, keep the replay too: gigabytes, with which a run goes on just as it was."""
+    """In checkpoints of long runs, keep the replay too: gigabytes, with which a run learns on at once."""
 
     def __call__(self) -> None:
         experiments = _experiments()
@@ -143,7 +143,7 @@ class Atari:
     out: Path = Path("out/atari")
     """The folder for checkpoints, event files and the network; each run has its own below it."""
     keep_replay: bool = False
-    """In checkpoints, keep the replay too: gigabytes, with which a run goes on just as it was."""
+    """In checkpoints, keep the replay too: gigabytes, with which a run learns on at once."""
     gpu: bool = False
     """Refuse to run without a GPU."""
     fresh: bool = False
@@ -234,7 +234,7 @@ def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]
     total, done = sum(expected.values()), 0.0
     manner = long_runs.Manner(options.fresh, options.keep_replay)
     results: dict[str, Results] = {}
-    if not options.quick:
+    if not options.quick and all(experiment.long_runs is None for experiment in experiments.values()):
         what = _counted(len(experiments), "experiment")
         _say(f"{what}: about {in_words(total)} on two cores; what is finished is not run again")
     with watching(_CONSOLE, total) as watcher:

@@ -27,7 +27,7 @@ def experiment(trained):
             progress(1.0, 10)
             return xr.Dataset({"score": ("record", np.arange(3 + seed) * 1.0)})
 
-        return LongRun(agent, seed, run)
+        return LongRun(agent, seed, f"{agent} {seed}", run)
 
     def runs(size):
         return [train(agent, seed) for seed in range(size.seeds) for agent in ("bold", "shy")]

@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
 
-from dorax.study.statistics import Interval, Times, bootstrap, difference_of_means, median, ratio_of_medians, share
+from dorax.study.statistics import (
+    Interval,
+    Times,
+    bootstrap,
+    difference_of_means,
+    difference_of_shares,
+    median,
+    ratio_of_medians,
+    share,
+)
 
 
 def times(reached, censored=()):
@@ -56,3 +65,12 @@ def test_a_difference_of_means_has_the_width_of_both_groups():
     width = 2 * 1.96 * np.sqrt(1 / 400 + 4 / 400)
     assert found.high - found.low == pytest.approx(width, rel=0.1)
     assert difference_of_means(np.ones(5), np.zeros(5)) == Interval(1, 1, 1)
+
+
+def test_a_difference_of_shares_is_newcombe_s():
+    """56 of 70 against 48 of 80, the example of Newcombe (1998), table II: method 10 gives [0.0524, 0.3339]."""
+    found = difference_of_shares((56, 70), (48, 80))
+    assert found.value == pytest.approx(0.2)
+    assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+    same = difference_of_shares((5, 5), (5, 5))
+    assert same.low < 0 < same.high

@@ -81,12 +81,14 @@ class Cell:
 class LongRun:
     """One seed of one agent that takes minutes to hours on a GPU.
 
-    `train` is given a folder to keep checkpoints in, from which it goes on if it was
+    `what` is everything that its result depends on, in words: a result of anything else is
+    none of it. `train` is given a folder to keep checkpoints in, from which it goes on if it was
     interrupted, whether to keep replay there too, and a progress callback.
     """
 
     agent: str
     seed: int
+    what: str
     train: Callable[[Path, bool, Progress | None], xr.Dataset]
 
 

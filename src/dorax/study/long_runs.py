@@ -43,16 +43,17 @@ def run(name: str, experiment: Experiment, size: Size, store: Store, watch: Watc
     """Run what is neither here nor recorded."""
     for long_run in _long_runs(experiment, size):
         path = _path(name, long_run, size, store)
-        if store.load(path) is not None:
+        if _found(path, long_run, store) is not None:
             continue
-        if size.is_full and not manner.fresh and _recorded(name, long_run, store) is not None:
+        if size.is_full and not manner.fresh and _found(_recorded(name, path), long_run, store) is not None:
             continue
         _check_machine(name, size)
         began = time.perf_counter()
         progress = watch(f"{long_run.agent}, seed {long_run.seed}")
         data = long_run.train(path.with_suffix(""), manner.keeps_replay, progress)
         seconds = time.perf_counter() - began
-        store.save(path, data.assign_attrs(agent=long_run.agent, seed=long_run.seed, seconds=seconds, **_provenance()))
+        data = data.assign_attrs(agent=long_run.agent, seed=long_run.seed, what=long_run.what, seconds=seconds)
+        store.save(path, data.assign_attrs(_provenance()))
     remember_size(name, size, store)
     return load(name, experiment, store)
 
@@ -72,9 +73,10 @@ def load(name: str, experiment: Experiment, store: Store) -> Results:
         size = experiment.size
     found: dict[str, list[xr.Dataset]] = {}
     for long_run in _long_runs(experiment, size):
-        data = store.load(_path(name, long_run, size, store))
+        path = _path(name, long_run, size, store)
+        data = _found(path, long_run, store)
         if data is None and size.is_full:
-            data = _recorded(name, long_run, store)
+            data = _found(_recorded(name, path), long_run, store)
         if data is not None:
             found.setdefault(long_run.agent, []).append(data)
     if not found:
@@ -107,8 +109,14 @@ def _path(name: str, long_run: LongRun, size: Size, store: Store) -> Path:
     return store.path(name, f"{long_run.agent} {'' if size.is_full else 'quick'}", f"{long_run.seed}")
 
 
-def _recorded(name: str, long_run: LongRun, store: Store) -> xr.Dataset | None:
-    return store.load(RECORDED / name / _path(name, long_run, Size(), store).name)
+def _recorded(name: str, path: Path) -> Path:
+    return RECORDED / name / path.name
+
+
+def _found(path: Path, long_run: LongRun, store: Store) -> xr.Dataset | None:
+    """The result of this very run, if it is there."""
+    data = store.load(path)
+    return data if data is not None and data.attrs.get("what") == long_run.what else None
 
 
 def _provenance() -> dict[str, str]:

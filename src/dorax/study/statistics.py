@@ -90,6 +90,16 @@ def difference_of_means(larger: Floats, smaller: Floats) -> Interval:
     return Interval(float(np.mean(larger) - np.mean(smaller)), float(low), float(high))
 
 
+def difference_of_shares(larger: tuple[int, int], smaller: tuple[int, int]) -> Interval:
+    """The share of `larger`, so many of so many, less that of `smaller`, with Newcombe's interval (1998, method 10)."""
+    shares = [successes / trials for successes, trials in (larger, smaller)]
+    bounds = [stats.binomtest(*counts).proportion_ci(_LEVEL, "wilson") for counts in (larger, smaller)]
+    value = shares[0] - shares[1]
+    low = value - np.hypot(shares[0] - bounds[0].low, bounds[1].high - shares[1])
+    high = value + np.hypot(bounds[0].high - shares[0], shares[1] - bounds[1].low)
+    return Interval(value, float(low), float(high))
+
+
 def _ratio_draws(slow: Floats, fast: Floats) -> Floats:
     numerator = median(slow[_draws(len(slow), seed=1)])
     denominator = median(fast[_draws(len(fast), seed=2)])

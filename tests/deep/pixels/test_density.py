@@ -93,6 +93,15 @@ def test_a_frame_seen_again_and_again_counts_for_more_each_time_and_a_new_one_fo
     assert of_new[0] < 1e-3
 
 
+def test_a_background_seen_a_million_times_adds_no_noise():
+    """Of a level that was always there the probability is (n + 1/8) / (n + 1): a gain of about 7/8 / n^2 a pixel."""
+    model = density.new_density()
+    counts = model.counts.at[..., 0].add(1e6)
+    model = density.Density(counts, model.log_weights, jnp.asarray(1e6))
+    _, gains = density.prediction_gains(model, jnp.zeros((3, 84, 84), jnp.uint8))
+    assert np.all(np.abs(gains) < 1e-5)
+
+
 @pytest.mark.parametrize("gain", [1e-3, 0.5, 20.0])
 def test_a_pseudo_count_solves_its_definition(gain):
     """n = p (1 - p') / (p' - p), p small, where p' = p exp(gain) is the probability after one more visit."""

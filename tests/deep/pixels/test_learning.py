@@ -11,7 +11,7 @@ import pytest
 from dorax.deep.pixels import learning, replay
 from dorax.deep.pixels.agent import PixelAgent
 from dorax.deep.pixels.learning import Seen
-from dorax.deep.pixels.network import outputs
+from dorax.deep.pixels.network import Outputs, outputs
 from dorax.deep.pixels.replay import Outcome
 
 GAMES, ACTIONS = 4, 3
@@ -84,6 +84,20 @@ def test_a_first_bonus_is_that_of_one_half_and_is_kept_with_the_step():
     assert float(tally.counted) == pytest.approx(5 * GAMES, rel=1e-5)  # E = 1/2 is one generalized visit
 
 
+@pytest.mark.parametrize(
+    ("change", "count", "expected"),
+    [
+        ({}, 100.0, 0.05 / math.sqrt(100 * math.log(2) + 0.01)),
+        ({"e_form": "count"}, 99.0, 0.05 / math.sqrt(100 * math.log(2) + 0.01)),  # counts start at 0, this visit added
+        ({"bonus": "density"}, 100.0, 0.05 / math.sqrt(100.01)),
+        ({"bonus": "density", "acts_by": "lll"}, 100.0, 0.05 / math.sqrt(100.01)),
+        ({"bonus": "none"}, 100.0, 0.0),
+    ],
+)
+def test_the_bonus_of_each_agent(change, count, expected):
+    assert float(learning._bonus(replace(AGENT, **change), jnp.asarray(count))) == pytest.approx(expected, rel=1e-5)
+
+
 def test_without_a_bonus_there_is_none_and_no_second_stream():
     learner, memory, tally = looked(replace(AGENT, bonus="none"), 5)
     assert learner.network.e is None
@@ -138,6 +152,74 @@ def test_a_bonus_is_worth_what_it_was_at_the_visit_or_what_it_is_at_replay(bonus
     now = 0.5 / jnp.sqrt(-jax.nn.log_sigmoid(out.e[0]) + 0.01)
     assert np.all(now < 0.7 * first)
     np.testing.assert_allclose(out.values[0], first if bonus_at == "visit" else now, atol=0.1)
+
+
+def constant_network(agent, values, e_outputs):
+    """A network that says the same whatever it sees: all weights 0, so that the last biases are its outputs."""
+    network = learning.new_learner(agent, ACTIONS, jax.random.key(0)).network
+    network = jax.tree.map(jnp.zeros_like, network)
+    q, e = network.q._replace(out_bias=jnp.asarray(values)), network.e._replace(out_bias=jnp.asarray(e_outputs))
+    return network._replace(q=q, e=e)
+
+
+def test_the_slope_of_the_loss_is_that_of_the_errors_worked_out_by_hand():
+    """Five steps: one that goes on, a terminal one, one cut off by a time limit, none at all, and a huge error."""
+    agent = replace(AGENT, discount=0.9, e_discount=0.5, clip=4.0, bonus_scale=1.0)
+    network = constant_network(agent, [0.2, 0.4, 10.0], [0.3, -0.5, 0.1])
+    after = [[0.1, 0.7, 0.5], [9.0, 9.0, 9.0], [0.0, 0.2, 0.1], [9.0, 9.0, 9.0], [0.0, 0.0, 0.0]]
+    e_after = [[0.6, -0.4, 0.2]] * 5
+    actions, next_actions = np.array([0, 1, 1, 0, 2]), np.array([2, 0, 1, 0, 0])
+    reward = np.array([0.0, 1.0, 0.25, 1.0, 0.0], np.float32)
+    bonus = np.array([0.1, 0.3, 0.05, 0.1, 0.0], np.float32)
+    is_terminal = np.array([False, True, False, False, False])
+    is_step = np.array([True, True, True, False, True])
+    nothing = jnp.zeros((5, 4, 7056), jnp.uint8)
+    drawn = (
+        *map(jnp.asarray, (actions, next_actions, bonus)),
+        Outcome(*map(jnp.asarray, (reward, is_terminal, is_step))),
+    )
+    slope, _ = jax.grad(learning._loss, argnums=1, has_aux=True)(
+        agent, network, replay.Steps(nothing, nothing, *drawn), Outputs(jnp.asarray(after), jnp.asarray(e_after))
+    )
+    # max of the successors, not of a terminal one; 1 + 0.3 is clipped to 1; the last error is held at -2.
+    q_errors = [0.1 + 0.9 * 0.7 - 0.2, 1.0 - 0.4, 0.25 + 0.05 + 0.9 * 0.2 - 0.4, 0.0, -2.0]
+    np.testing.assert_allclose(
+        slope.q.out_bias, [-2 * q_errors[0] / 5, -2 * (q_errors[1] + q_errors[2]) / 5, 4 / 5], rtol=1e-4
+    )
+
+    def sigmoid(x):
+        return 1 / (1 + math.exp(-x))
+
+    def pull(output, successor):
+        e = sigmoid(output)
+        return (0.5 * successor - e) * e * (1 - e)
+
+    e_errors = [pull(0.3, sigmoid(0.2)), pull(-0.5, 0), pull(-0.5, sigmoid(-0.4)), 0, pull(0.1, sigmoid(0.6))]
+    expected = [-2 * e_errors[0] / 5, -2 * (e_errors[1] + e_errors[2]) / 5, -2 * e_errors[4] / 5]
+    np.testing.assert_allclose(slope.e.out_bias, expected, rtol=1e-4)
+
+
+def test_groups_see_their_own_frames_and_replay_shows_what_was_acted_on():
+    agent = replace(AGENT, bonus="none")
+    learner = learning.new_learner(agent, ACTIONS, jax.random.key(0))
+    memory, tally = learning.new_memory(agent, 4, 2), learning.new_tally()
+    no, shown = np.zeros(2, bool), {0: [], 1: []}
+    for turn in range(12):
+        group = turn % 2
+        tones = np.asarray([10 * turn + 1, 10 * turn + 2])
+        shown[group].append(tones)
+        frames = np.broadcast_to(tones[:, None, None], (2, 84, 84)).astype(np.uint8)
+        seen = Seen(frames, ~no if turn < 2 else no, Outcome(np.zeros(2, np.float32), no, ~no))
+        memory, tally, _ = learning.look(
+            agent, learner.actor, memory, tally, np.int32(group), seen, np.float32(1), jax.random.key(1), np.int32(turn)
+        )
+    for group in (0, 1):
+        expected = np.stack(shown[group][-4:], axis=1)  # game x frame
+        np.testing.assert_array_equal(memory.stacks[2 * group : 2 * group + 2, :, 0], expected)
+    acted_on = {tuple(np.stack(shown[g][t - 3 : t + 1])[:, i]) for g in (0, 1) for t in (3, 4) for i in (0, 1)}
+    batch = replay.sample(memory.rows, jax.random.key(0), 400)
+    replayed = {tuple(stack) for stack in np.asarray(batch.stacks[:, :, 0]) if stack[0] > 0}
+    assert replayed == acted_on
 
 
 def test_lll_takes_the_action_that_was_counted_least():

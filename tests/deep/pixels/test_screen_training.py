@@ -127,7 +127,6 @@ def test_event_files_hold_every_row_once_after_an_interruption(tmp_path):
 
     killed_events(tmp_path)
     train_and_keep(replace(SMALL, steps=160), tmp_path)
-    from tensorboardX.event_file_writer import EventFileWriter  # noqa: F401
     from tensorboardX.proto import event_pb2
 
     steps = []

@@ -12,7 +12,7 @@ from dorax.lanes.running import check_whole
 
 @dataclass(frozen=True)
 class PixelAgent:
-    """Everything that an agent is, as numbers and words; the defaults are the authors'.
+    """Everything that an agent is, as numbers and words; the defaults are the authors', but for ε and the actor.
 
     The `bonus` is the only thing in which the agents of the paper differ: none is DQN,
     "density" a pseudo-count by a density model of frames, "e-values" a second stream of
@@ -43,7 +43,7 @@ class PixelAgent:
     learning_starts: int = 50_000
     epsilon_first: float = 1.0
     epsilon_last: float = 0.1
-    epsilon_steps: int = 4_000_000
+    epsilon_steps: int = 1_000_000
     hidden: int = 256
 
     def __post_init__(self) -> None:

@@ -20,14 +20,15 @@ import numpy as np
 from dorax.core.checks import InvalidInput
 from dorax.files import replacing
 
-KEPT = 2
 _WHAT = "what"
+# What NumPy and zipfile may answer to a file that is not what it was.
+_DAMAGE = OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, NotImplementedError
 
 
-def save(folder: Path, step: int, what: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write the checkpoint of this step, and let go of those before the last two."""
+def save(folder: Path, step: int, what: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kept: int = 2) -> None:
+    """Write the checkpoint of this step, and let go of those before the last two, or as many as are to be kept."""
     write(folder / f"checkpoint-{step:010d}.npz", what, arrays)
-    for old in _found(folder)[:-KEPT]:
+    for old in _found(folder)[:-kept]:
         old.unlink()
 
 
@@ -62,7 +63,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return json.loads(str(arrays.pop(_WHAT))), arrays
     except FileNotFoundError:
         raise InvalidInput(f"{path} is not there; allowed: a file that a training run left") from None
-    except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+    except (*_DAMAGE, zipfile.BadZipFile, zlib.error):
         raise InvalidInput(f"{path} is damaged; allowed: a whole file, or --fresh to begin again") from None
 
 

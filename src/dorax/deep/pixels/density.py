@@ -64,7 +64,7 @@ def _counted(model: Density, levels: jax.Array) -> tuple[Density, jax.Array]:
     level = levels.reshape(-1)
     counts, log_weights = model.counts[at], model.log_weights[at]
     time = model.frames + 1
-    log_switch, log_keep = -jnp.log(time + 1), jnp.log(time / (time + 1))
+    log_switch, log_keep = -jnp.log(time + 1), jnp.log1p(-1 / (time + 1))
 
     before = _log_estimate(counts, level)
     mixed = _mixed(before, log_weights)
@@ -99,7 +99,8 @@ def _path(levels: jax.Array) -> jax.Array:
 
 def _log_estimate(counts: jax.Array, level: jax.Array) -> jax.Array:
     of_level = jnp.take_along_axis(counts, level[:, None, None], axis=2)[..., 0]
-    return jnp.log(of_level) - jnp.log(jnp.sum(counts, axis=2))
+    # One logarithm: the rounding of two is the same in all pixels of a background, and adds up.
+    return jnp.log(of_level / jnp.sum(counts, axis=2))
 
 
 def _mixed(log_estimate: jax.Array, log_weights: jax.Array) -> jax.Array:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dorax.core.checks import InvalidInput
 from dorax.deep.pixels.curves import Curves
+from dorax.files import in_one_line
 
 
 class Events:
@@ -18,7 +19,8 @@ class Events:
         except ImportError:
             raise InvalidInput("tensorboardX is not installed; allowed: after pip install 'dorax[atari]'") from None
         shutil.rmtree(folder, ignore_errors=True)
-        self._writer = SummaryWriter(str(folder))
+        with in_one_line(folder):
+            self._writer = SummaryWriter(str(folder))
         self._written = {"episode": 0, "record": 0, "test": 0}
 
     def follow(self, curves: Curves) -> None:

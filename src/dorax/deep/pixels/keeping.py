@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 
+from dorax.core.checks import InvalidInput
 from dorax.deep.pixels import checkpoints
 from dorax.deep.pixels.agent import PixelAgent
 from dorax.deep.pixels.events import Events
@@ -48,8 +49,11 @@ def keep(path: Path, kept: Kept) -> None:
 
 def kept(path: Path) -> Kept:
     what, arrays = checkpoints.read(path)
-    actions, agent = what.pop("actions"), PixelAgent(**what.pop("agent"))
-    like = jax.eval_shape(
-        lambda key: new_network(key, actions, agent.hidden, has_e=agent.e_values is not None), jax.random.key(0)
-    )
-    return Kept(PixelTraining(agent, **what), checkpoints.unflat("network", like, arrays))
+    try:
+        actions, agent = what.pop("actions"), PixelAgent(**what.pop("agent"))
+        like = jax.eval_shape(
+            lambda key: new_network(key, actions, agent.hidden, has_e=agent.e_values is not None), jax.random.key(0)
+        )
+        return Kept(PixelTraining(agent, **what), checkpoints.unflat("network", like, arrays))
+    except (KeyError, TypeError):
+        raise InvalidInput(f"{path} holds no network; allowed: the network.npz of a training run") from None

@@ -165,7 +165,7 @@ def learn(
 def _loss(
     agent: PixelAgent, network: Network, steps: Steps, successors: Outputs
 ) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-    """Squared errors of Q and E. Errors are held to the size at which a loss is `clip`, so that none has no slope."""
+    """Squared errors of Q, and of what pulls at the output of E; held at a square of `clip` they keep a slope."""
     out = outputs(network, steps.stacks)
     reward, is_terminal, is_step = steps.outcome
     bonuses = steps.bonuses
@@ -191,11 +191,17 @@ def _counts(agent: PixelAgent, out: Outputs, actions: jax.Array) -> jax.Array:
 
 
 def _bonus(agent: PixelAgent, counts: jax.Array) -> jax.Array:
-    """scale / sqrt(-log E + 0.01), -log E being the count times log 2; of a pseudo-count, scale / sqrt(N + 0.01)."""
+    """scale / sqrt(-log E + 0.01), -log E being the count times log 2; of a pseudo-count, scale / sqrt(N + 0.01).
+
+    Before any visit E is 1/2, which is one visit. Counts start at 0, and this visit is added.
+    """
     if agent.bonus == "none":
         return jnp.zeros_like(counts)
-    rate = 1.0 if agent.e_values is None else -jnp.log1p(-agent.e_values.learning_rate)
-    return agent.bonus_scale / jnp.sqrt(rate * counts + BONUS_FLOOR)
+    form = agent.e_values
+    if agent.bonus == "e-values" and form is not None:
+        counts = counts + 1 if agent.e_form == "count" else counts
+        counts = -jnp.log1p(-form.learning_rate) * counts
+    return agent.bonus_scale / jnp.sqrt(counts + BONUS_FLOOR)
 
 
 def _taken(by_action: jax.Array, actions: jax.Array) -> jax.Array:

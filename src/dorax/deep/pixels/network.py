@@ -7,7 +7,7 @@ stand for; frames are kept in blocks of 4 x 4 from the start.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -101,7 +101,3 @@ def _glorot(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     field = int(np.prod(shape[:-2]))
     bound = np.sqrt(6 / (field * (shape[-2] + shape[-1])))
     return jax.random.uniform(key, shape, minval=-bound, maxval=bound)
-
-
-def parameters(network: Any) -> int:
-    return sum(leaf.size for leaf in jax.tree.leaves(network))

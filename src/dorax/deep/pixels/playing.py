@@ -16,12 +16,13 @@ from dorax.deep.pixels.network import PIXELS, STACK, in_blocks, outputs
 from dorax.deep.pixels.testing import EPSILON
 from dorax.envs.atari import AtariGames, Screen
 from dorax.files import replacing
+from dorax.lanes.running import check_whole
 
 FRAMES_A_SECOND = 15  # as the game is played: 60 frames, of which an agent sees every fourth
 
 
 class Moment(NamedTuple):
-    """The screen in colours, the value and the generalized count of every action, the one taken, the score before."""
+    """The screen in colours, the value and the generalized count of every action, the one taken, the score so far."""
 
     picture: np.ndarray
     values: np.ndarray
@@ -32,6 +33,7 @@ class Moment(NamedTuple):
 
 def play(kept: Kept, steps: int, seed: int = 0, epsilon: float = EPSILON) -> Iterator[Moment]:
     """The moments of a game, one a step, until it ends or so many are played."""
+    check_whole("steps", steps)
     training, agent = kept.training, kept.training.agent
     games = AtariGames(training.game, 1, training.sticky)
     screen = Screen(training.game, training.sticky)
@@ -56,7 +58,7 @@ def play(kept: Kept, steps: int, seed: int = 0, epsilon: float = EPSILON) -> Ite
 
 
 def write_gif(path: Path, moments: Iterator[Moment], names: list[str]) -> float:
-    """The game beside bars for the values and, where there are any, the counts of its actions. Returns the score."""
+    """The game beside bars for the values and, where there are any, the counts of its actions; the score shown last."""
     from PIL import Image
 
     pictures, score = [], 0.0

@@ -2,9 +2,9 @@
 
 The games play in groups that take turns. While the device learns from replay and looks at
 one group, the emulator works on the others: neither waits for long. Everything drawn at
-random comes from the seed and the number of the step, so a run is the same each time, but
-for what an interruption cuts off: the games that were being played and, unless it is kept,
-the replay.
+random comes from the seed and the number of the step, so a run is the same each time, as far
+as the device's arithmetic is, but for what an interruption cuts off: the games that were
+being played and, unless it is kept, the replay.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ class PixelTraining:
             check_whole(name, getattr(self, name))
         for name in ("test_steps", "checkpoint_every"):
             check_whole(name, getattr(self, name))
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**31:
+            raise InvalidInput(f"seed is {self.seed!r}; allowed: a whole number from 0 to 2147483647")
         if self.checkpoint_every % self.record_every:
             raise InvalidInput(
                 f"checkpoint_every is {self.checkpoint_every}; allowed: a multiple of record_every, {self.record_every}"
@@ -89,8 +91,8 @@ def train_on_screen(
     """The curves of a run and the network that it ended with.
 
     With a folder the run leaves checkpoints there, and goes on from the last one if there
-    is any. With its replay kept too, which may be gigabytes, it goes on as it was; without,
-    it plays until there are `learning_starts` steps to learn from before it learns on.
+    is any. With its replay kept too, which may be gigabytes, only the games begin anew;
+    without, it plays until there are `learning_starts` steps before it learns on.
     """
     run = ScreenRun(training)
     if folder is not None:
@@ -113,7 +115,7 @@ def train_on_screen(
     if watch is not None:
         watch(run.curves)
     if folder is not None:
-        run.save(folder, keeps_replay)
+        run.save(folder, keeps_replay=False, is_last=True)
     run.close()
     if progress is not None:
         progress(1.0, run.step - first)
@@ -177,7 +179,8 @@ class ScreenRun:
         self.updates_a_call = 1 if jax.default_backend() == "cpu" else self.turn // agent.update_every
 
     def begin(self) -> None:
-        """New episodes in all games."""
+        """New episodes in all games. The clock begins here: loading a checkpoint is no training."""
+        self._start_clock()
         seeds = game_seeds(np.random.SeedSequence((self.training.seed, self.step)), self.training.games)
         for group, its_seeds in zip(self.groups, np.split(seeds, len(self.groups)), strict=True):
             group.begin(its_seeds)
@@ -254,7 +257,7 @@ class ScreenRun:
         self.untested = []
         self._start_clock()
 
-    def save(self, folder: Path, keeps_replay: bool) -> None:
+    def save(self, folder: Path, keeps_replay: bool, is_last: bool = False) -> None:
         self._stop_clock()
         arrays = {f"curves/{name}": rows for name, rows in self.curves.arrays().items()}
         arrays["progress"] = np.asarray([self.step, self.remembered, self.seconds])
@@ -264,7 +267,7 @@ class ScreenRun:
             arrays |= flat(f"untested/{step}", network)
         if keeps_replay:
             arrays |= flat("rows", self.memory.rows)
-        checkpoints.save(folder, self.step, self.training.what, arrays)
+        checkpoints.save(folder, self.step, self.training.what, arrays, kept=1 if is_last else 2)
         self._start_clock()
 
     def resume(self, folder: Path) -> None:

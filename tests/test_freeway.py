@@ -1,0 +1,74 @@
+"""The measures of the Freeway experiment, on curves made by hand."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from dorax.experiments import freeway
+from dorax.study.experiment import Size
+from dorax.study.results import CellResult, Results
+
+
+def runs(rewards, tests=(0.0,), seconds=None):
+    """Seeds whose records, one every 10 000 steps, paid so much a step; games last 2000 steps."""
+    rewards = np.asarray(rewards, float)
+    seeds, records = rewards.shape
+    step = np.where(np.isnan(rewards), np.nan, 10_000.0 * np.arange(1, records + 1))
+    clock = step / 10_000 if seconds is None else np.asarray(seconds, float)
+    return xr.Dataset(
+        {
+            "episode_length": (("seed", "episode"), np.full((seeds, 3), 2000.0)),
+            "record_step": (("seed", "record"), step),
+            "record_updates": (("seed", "record"), np.maximum(step - 20_000, 0) / 4),
+            "record_seconds": (("seed", "record"), clock),
+            "record_reward": (("seed", "record"), rewards),
+            "test_return": (
+                ("seed", "test", "game"),
+                np.broadcast_to(np.asarray(tests)[:, None], (seeds, len(tests), 2)),
+            ),
+        }
+    )
+
+
+def test_a_training_return_is_the_reward_of_a_step_times_the_steps_of_a_game():
+    assert freeway.training_return(runs([[0.01] * 30]))[0, -1] == pytest.approx(20)
+
+
+def test_a_bar_is_reached_when_the_mean_of_a_hundred_thousand_steps_is_there():
+    never, late = [0.0] * 30, [0.0] * 10 + [0.01] * 20
+    times = freeway.times_to(runs([never, late]), bar=10.0)
+    np.testing.assert_array_equal(times.is_reached, [False, True])
+    np.testing.assert_array_equal(times.time, [300_000, 150_000])  # five of ten records pay 20
+
+
+def test_a_shorter_run_is_watched_as_long_as_it_lasted():
+    times = freeway.times_to(runs([[0.0] * 30, [0.0] * 12 + [np.nan] * 18]), bar=1.0)
+    np.testing.assert_array_equal(times.time, [300_000, 120_000])
+
+
+def test_the_cost_of_a_step_leaves_out_what_was_not_learned_from():
+    """Compiling takes long before the first updates, and again after an interruption in the middle."""
+    clock = np.cumsum([50.0, 2.0, 3.0, 1.0, 1.0, 1.0, 1.0, 40.0, 1.0, 1.0])
+    assert freeway.seconds_a_step(runs([[0.0] * 10], seconds=[clock])) == pytest.approx(1e-4)
+
+
+def test_the_end_of_a_run_is_its_last_five_tests():
+    assert freeway.final_tests(runs([[0.0]], tests=[9.0, 1, 2, 3, 4, 5])) == pytest.approx(3)
+
+
+def test_few_seeds_show_a_value_and_decide_nothing():
+    found = {
+        freeway.E_VALUES: runs([[0.02] * 30] * 5, tests=[30.0] * 5),
+        freeway.DQN: runs([[0.0] * 30] * 5),
+        freeway.DENSITY: runs([[0.0] * 30] * 2),
+    }
+    cells = {name: CellResult(name, dict.fromkeys(("episode", "step"), data)) for name, data in found.items()}
+    results = Results(cells, Size(seeds=5))
+    for worse, seeds, verdict in ((freeway.DENSITY, 2, "unclear"), (freeway.DQN, 5, "holds")):
+        claim = freeway.ends_better(freeway.E_VALUES, worse)
+        estimate = claim.estimate(results)
+        assert claim.verdict(estimate.interval) == verdict
+        assert estimate.interval.value == 30
+        assert estimate.seeds == seeds
+    leaves = freeway.leaves_more_often(freeway.E_VALUES, freeway.DQN)
+    assert leaves.verdict(leaves.estimate(results).interval) == "holds"
