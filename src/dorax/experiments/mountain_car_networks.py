@@ -39,7 +39,7 @@ def agents() -> dict[str, tuple[DeepAgent, Mapping[str, Sequence[float]]]]:
 
 
 def cells(size: Size) -> Sequence[Cell]:
-    return _explorers.comparison(agents(), SparseMountainCar(), EPISODES, size, lanes=32)
+    return _explorers.comparison(agents(), SparseMountainCar(), EPISODES, size, lanes=32, taste=[_explorers.COUNT])
 
 
 PAIRS = {
