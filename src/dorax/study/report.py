@@ -64,12 +64,12 @@ def write_report(
     """
     at_hand = at_hand or {}
     sections: list[Section] = []
-    missing: list[str] = []
+    missing: dict[str, str] = {}  # what this machine can run of them
     for name, experiment in experiments.items():
         try:
             results = at_hand[name] if name in at_hand else _loaded(name, experiment, store)
         except NotRun:
-            missing.append(name)
+            missing[name] = "" if experiment.long_runs is None else " --quick"
             continue
         sections.append(_section(name, experiment, results, store.folder))
     claims = [row for section in sections for row in section.claims]
@@ -180,7 +180,7 @@ def _setting(setting: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in setting.items())
 
 
-def _page(sections: Sequence[Section], missing: Sequence[str], claims: Sequence[Row]) -> str:
+def _page(sections: Sequence[Section], missing: Mapping[str, str], claims: Sequence[Row]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )

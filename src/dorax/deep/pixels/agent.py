@@ -50,9 +50,7 @@ class PixelAgent:
         for name, allowed in _WORDS.items():
             if getattr(self, name) not in allowed:
                 raise InvalidInput(f"{name} is {getattr(self, name)!r}; allowed: {', '.join(map(repr, allowed))}")
-        for field in fields(self):
-            if field.type == "int":
-                check_whole(field.name, getattr(self, field.name))
+        check_whole_numbers(self)
         for name in ("bonus_scale", "learning_rate", "adam_epsilon", "clip"):
             check_at_least(name, getattr(self, name), 0)
         for name in ("discount", "e_discount"):
@@ -76,6 +74,13 @@ class PixelAgent:
     def epsilon(self, step: int) -> float:
         share = min(1.0, step / self.epsilon_steps)
         return self.epsilon_first + share * (self.epsilon_last - self.epsilon_first)
+
+
+def check_whole_numbers(settings: Any, but: str = "") -> None:
+    """Raise unless all fields that are declared whole numbers are so, and positive."""
+    for field in fields(settings):
+        if field.type == "int" and field.name != but:
+            check_whole(field.name, getattr(settings, field.name))
 
 
 _WORDS: dict[str, tuple[Any, ...]] = {

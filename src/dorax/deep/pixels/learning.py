@@ -17,6 +17,7 @@ import optax
 
 from dorax.core.policies import EpsilonGreedy
 from dorax.core.rules import LLL, Sample
+from dorax.deep.losses import pull, taken
 from dorax.deep.pixels import density, replay
 from dorax.deep.pixels.agent import PixelAgent
 from dorax.deep.pixels.network import PIXELS, STACK, Network, Outputs, in_blocks, new_network, outputs
@@ -172,22 +173,19 @@ def _loss(
     if agent.bonus_at == "replay":
         bonuses = _bonus(agent, jax.lax.stop_gradient(_counts(agent, out, steps.actions)))
     best = jnp.where(is_terminal, 0.0, agent.discount * jnp.max(successors.values, axis=1))
-    value, output = _taken(out.values, steps.actions), _taken(out.e, steps.actions)
+    value, output = taken(out.values, steps.actions), taken(out.e, steps.actions)
     q_error = jnp.clip(reward + bonuses, -1, 1) + best - value
     e_error = jnp.zeros_like(q_error)
     if agent.e_values is not None:
-        e_error = agent.e_values.error(output, _taken(successors.e, steps.next_actions), is_terminal)
+        e_error = agent.e_values.error(output, taken(successors.e, steps.next_actions), is_terminal)
     most = agent.clip**0.5
-    q_error, e_error = (
-        jax.lax.stop_gradient(jnp.clip(jnp.where(is_step, error, 0), -most, most)) for error in (q_error, e_error)
-    )
-    # A function with the slope of the squared errors, whose targets stand still.
-    return -2 * jnp.mean(q_error * value + e_error * output), (jnp.mean(q_error**2), jnp.mean(e_error**2))
+    q_error, e_error = (jnp.clip(jnp.where(is_step, error, 0), -most, most) for error in (q_error, e_error))
+    return 2 * (pull(value, q_error) + pull(output, e_error)), (jnp.mean(q_error**2), jnp.mean(e_error**2))
 
 
 def _counts(agent: PixelAgent, out: Outputs, actions: jax.Array) -> jax.Array:
     form = agent.e_values
-    return jnp.zeros(actions.shape) if form is None else form.count(_taken(out.e, actions))
+    return jnp.zeros(actions.shape) if form is None else form.count(taken(out.e, actions))
 
 
 def _bonus(agent: PixelAgent, counts: jax.Array) -> jax.Array:
@@ -202,10 +200,6 @@ def _bonus(agent: PixelAgent, counts: jax.Array) -> jax.Array:
         counts = counts + 1 if agent.e_form == "count" else counts
         counts = -jnp.log1p(-form.learning_rate) * counts
     return agent.bonus_scale / jnp.sqrt(counts + BONUS_FLOOR)
-
-
-def _taken(by_action: jax.Array, actions: jax.Array) -> jax.Array:
-    return jnp.take_along_axis(by_action, actions[:, None], axis=1)[:, 0]
 
 
 def _optimiser(agent: PixelAgent) -> Any:

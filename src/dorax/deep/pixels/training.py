@@ -22,15 +22,15 @@ import numpy as np
 
 from dorax.core.checks import InvalidInput
 from dorax.deep.pixels import checkpoints, learning
-from dorax.deep.pixels.agent import PixelAgent
+from dorax.deep.pixels.agent import PixelAgent, check_whole_numbers
 from dorax.deep.pixels.checkpoints import flat, unflat
 from dorax.deep.pixels.curves import COLUMNS, Curves
-from dorax.deep.pixels.learning import Learner, Memory, Seen
+from dorax.deep.pixels.groups import Group
+from dorax.deep.pixels.learning import Learner, Memory
 from dorax.deep.pixels.network import Network
-from dorax.deep.pixels.replay import Outcome
 from dorax.deep.pixels.testing import game_seeds, returns_of_tests
 from dorax.envs.atari import AtariGames
-from dorax.lanes.running import Progress, check_whole
+from dorax.lanes.running import Progress
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -55,10 +55,7 @@ class PixelTraining:
     checkpoint_every: int = 500_000
 
     def __post_init__(self) -> None:
-        for name in ("steps", "games", "groups", "record_every", "test_every", "test_games", "tests_together"):
-            check_whole(name, getattr(self, name))
-        for name in ("test_steps", "checkpoint_every"):
-            check_whole(name, getattr(self, name))
+        check_whole_numbers(self, but="seed")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**31:
             raise InvalidInput(f"seed is {self.seed!r}; allowed: a whole number from 0 to 2147483647")
         if self.checkpoint_every % self.record_every:
@@ -122,48 +119,13 @@ def train_on_screen(
     return run.curves.dataset().assign_attrs(training=json.dumps(asdict(training))), run.learner.network
 
 
-class _Group:
-    """Games that take their turn together."""
-
-    def __init__(self, training: PixelTraining, number: int) -> None:
-        self.games = AtariGames(training.game, number, training.sticky)
-        self.is_acting = False
-
-    def begin(self, seeds: np.ndarray) -> None:
-        self.now = self.games.begin(seeds)
-        self.returns, self.lengths = np.zeros(self.games.number), np.zeros(self.games.number, int)
-
-    def act(self, actions: np.ndarray) -> None:
-        self.games.act(actions)
-        self.is_acting = True
-
-    def arrive(self) -> list[tuple[float, int]]:
-        """Wait for what came of the last actions; return and length of the episodes that ended.
-
-        Returns are those of the game: no bonus, nothing clipped.
-        """
-        if not self.is_acting:
-            return []
-        self.now = now = self.games.arrive()
-        self.returns += now.reward
-        self.lengths += ~now.is_first
-        is_over = now.is_terminal | now.is_truncated
-        ended = [(float(self.returns[i]), int(self.lengths[i])) for i in np.flatnonzero(is_over)]
-        self.returns[is_over] = self.lengths[is_over] = 0
-        return ended
-
-    def seen(self) -> Seen:
-        now = self.now
-        return Seen(now.frame, now.is_first, Outcome(now.reward, now.is_terminal, ~now.is_first))
-
-
 class ScreenRun:
     """A run under way."""
 
     def __init__(self, training: PixelTraining) -> None:
         agent, self.turn = training.agent, training.games // training.groups
         self.training, self.agent = training, agent
-        self.groups = [_Group(training, self.turn) for _ in range(training.groups)]
+        self.groups = [Group(self._games(self.turn)) for _ in range(training.groups)]
         self.test_games: AtariGames | None = None
         self.key = jax.random.key(training.seed)
         actions = self.groups[0].games.actions
@@ -249,8 +211,7 @@ class ScreenRun:
         # The same number of games each time, so that one program serves.
         padded = [*networks, *[networks[-1]] * (self.training.tests_together - len(networks))]
         if self.test_games is None:
-            number = self.training.tests_together * self.training.test_games
-            self.test_games = AtariGames(self.training.game, number, self.training.sticky)
+            self.test_games = self._games(self.training.tests_together * self.training.test_games)
         seed = self.training.seed, steps[0], 1
         returns = returns_of_tests(self.agent, padded, self.test_games, seed, self.training.test_steps)
         self.curves.test.extend((step, *row) for step, row in zip(steps, returns.tolist(), strict=False))
@@ -292,6 +253,9 @@ class ScreenRun:
             group.games.close()
         if self.test_games is not None:
             self.test_games.close()
+
+    def _games(self, number: int) -> AtariGames:
+        return AtariGames(self.training.game, number, self.training.sticky)
 
     def _clock(self) -> float:
         return self.seconds + time.perf_counter() - self.began
