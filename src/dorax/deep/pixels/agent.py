@@ -12,7 +12,10 @@ from dorax.lanes.running import check_whole
 
 @dataclass(frozen=True)
 class PixelAgent:
-    """Everything that an agent is, as numbers and words; the defaults are the authors', but for ε and the actor.
+    """Everything that an agent is, as numbers and words.
+
+    The defaults are the authors', but for Adam's two numbers and the age of the target,
+    which are those of Rainbow (Hessel et al., 2018), for ε and for the actor.
 
     The `bonus` is the only thing in which the agents of the paper differ: none is DQN,
     "density" a pseudo-count by a density model of frames, "e-values" a second stream of
@@ -32,18 +35,18 @@ class PixelAgent:
     e_discount: float = 0.99
     acts_by: Literal["epsilon-greedy", "lll"] = "epsilon-greedy"
     discount: float = 0.99
-    learning_rate: float = 1e-3
-    adam_epsilon: float = 0.01
+    learning_rate: float = 6.25e-5
+    adam_epsilon: float = 1.5e-4
     clip: float = 10.0
     batch: int = 32
     update_every: int = 4
-    target_every: int = 10_000
+    target_every: int = 2_000
     actor_every: int = 2_500
     capacity: int = 1_000_000
     learning_starts: int = 50_000
     epsilon_first: float = 1.0
     epsilon_last: float = 0.1
-    epsilon_steps: int = 1_000_000
+    epsilon_steps: int = 500_000
     hidden: int = 256
 
     def __post_init__(self) -> None:
