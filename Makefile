@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: reproduce test test-slow lint check bench readme clean
+.PHONY: reproduce test test-slow lint check bench readme docs docs-links clean
 
 reproduce: .venv/.installed
 	$(BIN)/dorax reproduce
@@ -28,6 +28,13 @@ bench: .venv/.installed
 readme: .venv/.installed
 	$(BIN)/dorax report --readme README.md
 
+# Warnings are errors, and so are links and anchors that lead nowhere. Links to elsewhere need a network.
+docs: .venv/.documenting
+	$(BIN)/python -m sphinx -q -b html -W --keep-going -n -E -d out/doctrees docs out/docs
+
+docs-links: .venv/.documenting
+	$(BIN)/python -m sphinx -q -b linkcheck -W --keep-going -E -d out/doctrees docs out/docs-links
+
 clean:
 	rm -rf .venv out
 
@@ -40,4 +47,8 @@ clean:
 
 .venv/.developing: .venv/.installed
 	$(INSTALL) '.[dev]'
+	touch $@
+
+.venv/.documenting: .venv/.installed
+	$(INSTALL) '.[docs]'
 	touch $@

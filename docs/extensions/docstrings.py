@@ -1,0 +1,75 @@
+"""Docstrings are plain prose with `names` in backticks: say the same in reStructuredText.
+
+Indented blocks become literal ones, names become code, and those that the reference has
+become links to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import dorax
+
+_CODE = re.compile(r"(`[^`]+`)")
+_BULLET = re.compile(r"\s*([-*]|\d+\.) ")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("autodoc-process-docstring", process)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def process(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = as_rest(lines)
+
+
+def as_rest(lines: list[str]) -> list[str]:
+    """The same docstring in reStructuredText."""
+    written: list[str] = []
+    is_literal = is_list = False
+    for number, line in enumerate(lines):
+        is_indented = line.startswith(" ")
+        if line and not is_indented:
+            is_literal, is_list = False, bool(_BULLET.match(line))
+        elif is_indented and not is_literal and not is_list and (not written or not written[-1]):
+            block = itertools.takewhile(lambda later: not later or later.startswith(" "), lines[number:])
+            written += [f".. code-block:: {language(block)}", ""]
+            is_literal = True
+        written.append(line if is_literal else prose(line))
+    return written
+
+
+def language(block: Iterable[str]) -> str:
+    """Python, if Python can read it; a formula is text."""
+    try:
+        ast.parse(textwrap.dedent("\n".join(block)))
+    except SyntaxError:
+        return "text"
+    return "python"
+
+
+def prose(line: str) -> str:
+    """Backticks as code or as links; nothing else means anything."""
+    bullet = _BULLET.match(line)
+    head = bullet.group() if bullet else ""
+    parts = _CODE.split(line.removeprefix(head))
+    return head + "".join(_named(part[1:-1]) if _CODE.fullmatch(part) else _escaped(part) for part in parts)
+
+
+def _named(code: str) -> str:
+    if re.fullmatch(r"dorax(\.\w+)+", code):
+        return f":py:obj:`{code}`"
+    # A word in lower case that dorax has may also be an argument: not a link.
+    is_link = code in dorax.__all__ and code[0].isupper()
+    return f":py:obj:`{code} <dorax.{code}>`" if is_link else f"``{code}``"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([*|\\]|(?<=\w)_(?!\w))", r"\\\1", text)
