@@ -24,13 +24,25 @@ from dorax.lanes.training import Maps
 from dorax.linear import LinearAgent
 from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
 from dorax.training import train
+from dorax.wrappers import (
+    EValueBonus,
+    Exploration,
+    GeneralizedCounts,
+    LinearSchedule,
+    Network,
+    Table,
+    Tiles,
+    VectorEValueBonus,
+)
 
 __version__ = "0.1.0"
 
 envs.register()
 
 __all__ = [
-    "LLL", "UCB", "CountE", "DeepAgent", "Deficit", "DelayedQLearning", "EValues", "EpsilonGreedy", "InvalidInput",
-    "InverseCount", "InverseRootCount", "InverseRootLogE", "LinearAgent", "LogisticE", "Maps", "QLearning", "Sample",
-    "Softmax", "TabularAgent", "TabularLearner", "Visits", "core", "envs", "grid", "mdps", "train", "use_all_cores",
+    "LLL", "UCB", "CountE", "DeepAgent", "Deficit", "DelayedQLearning", "EValueBonus", "EValues", "EpsilonGreedy",
+    "Exploration", "GeneralizedCounts", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE",
+    "LinearAgent", "LinearSchedule", "LogisticE", "Maps", "Network", "QLearning", "Sample", "Softmax", "Table",
+    "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "envs", "grid", "mdps", "train",
+    "use_all_cores",
 ]  # fmt: skip

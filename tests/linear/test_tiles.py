@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dorax
 from dorax.linear import TileCoder
 
 # Bounds and tiles as sums of powers of two and tilings that are powers of two: floats are exact.
@@ -115,7 +116,7 @@ def test_a_step_of_one_eighth_of_a_tile_leaves_exactly_one_of_eight_tilings():
 
 
 def test_all_tilings_are_displaced_differently_and_not_along_the_diagonal():
-    shifts = TWO_DIMENSIONS._displacement(np.float64)
+    shifts = TWO_DIMENSIONS.grid(np.float64).shifts
     assert ((shifts >= 0) & (shifts < 1)).all()
     for axis in (0, 1):
         assert sorted(shifts[:, axis] * 8) == list(range(8))
@@ -192,7 +193,6 @@ def test_whatever_the_box_tiles_are_those_of_the_plain_loop_but_for_rounding(bot
         (([0.0, 0.0], [1.0, 1.0], (8,)), ["tiles is (8,)", "2 dimensions"]),
         (([0.0], [1.0], 8, 0), ["tilings is 0"]),
         (([0.0], [1.0], 8, -1), ["tilings is -1"]),
-        (([0.0] * 10, [1.0] * 10, 8), ["2.8e+10 tiles"]),
     ],
     ids=str,
 )
@@ -201,9 +201,11 @@ def test_tiles_that_cannot_be_are_refused(arguments, words, refused):
         TileCoder(*arguments)
 
 
-def test_a_flattened_picture_has_too_many_tiles(refused):
-    with refused("allowed: up to"):
-        TileCoder([0.0] * 400, [1.0] * 400)
+@pytest.mark.parametrize(("dimensions", "words"), [(10, "2.8e+10 tiles"), (400, "countless tiles")])
+def test_a_flattened_picture_has_more_tiles_than_an_array_holds(dimensions, words, refused):
+    agent = dorax.LinearAgent(dorax.Sample(dorax.Softmax(1.0)))
+    with refused(words, "allowed: up to"):
+        agent.learner([0.0] * dimensions, [1.0] * dimensions, 2)
 
 
 @pytest.mark.parametrize("numbers", [(8.5, 8), ((8.5,), 8), (8, 2.7)], ids=str)

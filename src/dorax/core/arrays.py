@@ -6,11 +6,16 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # a NumPy or a JAX array, or a number that becomes one
+from dorax.core import scalars
+
+Array = Any  # a NumPy or a JAX array, or a number
+_NUMBERS = (float, int, type(None))
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array library of the arguments: JAX as soon as one of them is a JAX array."""
+    """The array library of the arguments: JAX as soon as one of them is a JAX array, Python's own for plain numbers."""
+    if all(type(array) in _NUMBERS for array in arrays):
+        return scalars
     for array in arrays:
         if hasattr(array, "__array_namespace__"):
             library = array.__array_namespace__()
@@ -25,6 +30,8 @@ def as_float(array: Array, xp: Any, like: Array | None = None) -> Array:
     Plain numbers carry no dtype of their own, and a float32 count multiplied by a
     float64 rate would silently become float64: everything passes through here first.
     """
+    if xp is scalars:
+        return float(array)
     dtype = getattr(array if like is None else like, "dtype", None)
     if dtype is None or not xp.isdtype(dtype, "real floating"):
         return xp.asarray(array, dtype=xp.asarray(0.0).dtype)

@@ -12,6 +12,9 @@ visits; c does not, so c is what is kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 from dorax.core.arrays import Array, as_float, guarded_log, namespace
 
 
@@ -72,3 +75,16 @@ def generalized_count(e: Array, learning_rate: Array) -> Array:
     xp = namespace(e, learning_rate)
     e = as_float(e, xp)
     return guarded_log(e, xp) / xp.log1p(-as_float(learning_rate, xp, like=e))
+
+
+def mean_count(counts: Sequence[Array], learning_rate: Array) -> Array:
+    """The count whose E is the mean of the E of the counts: what a state passes on while its next action is unknown.
+
+    `counts` is a sequence over actions, of arrays or of numbers. E of the least known
+    action is taken out of the sum, so that not all of them vanish.
+    """
+    xp = namespace(*counts)
+    least = reduce(xp.minimum, counts)
+    log_decay = xp.log1p(-as_float(learning_rate, xp, like=least))
+    share = sum(xp.exp(log_decay * (count - least)) for count in counts) / len(counts)
+    return least + xp.log(share) / log_decay

@@ -10,10 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from dorax.core.arrays import Array
-from dorax.core.checks import check_at_least, check_discount
+from dorax.core.checks import InvalidInput, check_at_least, check_discount
 from dorax.core.forms import check_parts
 from dorax.lanes.episodes import Transition, View
 from dorax.linear.tiles import TileCoder
+
+_MOST_TILES = 2**27  # they lie in one array
 
 
 class LinearAgent(eqx.Module):
@@ -51,6 +53,15 @@ class TileLearner(eqx.Module):
     coder: TileCoder
     actions: int = eqx.field(static=True)
     update_every: None = eqx.field(default=None, static=True)
+
+    def __check_init__(self) -> None:
+        coder = self.coder
+        if coder.size > _MOST_TILES:
+            size = f"{coder.size:.1e}" if coder.size < 1e300 else "countless"
+            raise InvalidInput(
+                f"{coder.tilings} tilings of {coder.tiles} tiles are {size} tiles; "
+                f"allowed: up to {_MOST_TILES:.1e}, by fewer tiles a dimension"
+            )
 
     @property
     def parameters(self) -> int:

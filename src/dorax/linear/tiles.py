@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 
 from dorax.core.arrays import Array, as_float, namespace
 from dorax.core.checks import InvalidInput
-
-_MOST_TILES = 2**27
 
 
 class TileCoder(eqx.Module):
@@ -56,11 +54,6 @@ class TileCoder(eqx.Module):
             )
         if not _is_whole(self.tilings):
             raise InvalidInput(f"tilings is {self.tilings}; allowed: a whole number, 1 or more")
-        if self.size > _MOST_TILES:
-            raise InvalidInput(
-                f"{self.tilings} tilings of {self.tiles} tiles are {_count(self.size)} tiles; "
-                f"allowed: up to {_MOST_TILES:.1e}, by fewer tiles a dimension"
-            )
 
     @property
     def size(self) -> int:
@@ -74,24 +67,32 @@ class TileCoder(eqx.Module):
         """
         xp = namespace(observation)
         observation = as_float(observation, xp)
-        low, high, tiles = np.asarray(self.low), np.asarray(self.high), np.asarray(self.tiles)
-        dtype = observation.dtype
-        scale, start = (tiles / (high - low)).astype(dtype), low.astype(dtype)
-        place = xp.clip((observation - start) * scale, xp.zeros_like(observation), tiles.astype(dtype))
-        index = xp.astype(xp.floor(place[..., None, :] + self._displacement(dtype)), xp.int32)
         strides = np.cumprod([1, *(n + 1 for n in self.tiles[::-1])], dtype=np.int64)[::-1].astype(np.int32)
         first = np.arange(self.tilings, dtype=np.int32) * strides[0]
-        return xp.sum(index * strides[1:], axis=-1, dtype=xp.int32) + first
+        return xp.sum(cells(observation, self.grid(observation.dtype)) * strides[1:], axis=-1, dtype=xp.int32) + first
 
-    def _displacement(self, dtype: Any) -> np.ndarray:
-        """How far each tiling is shifted, in tiles: tilings x dimensions."""
+    def grid(self, dtype: Any) -> Grid:
+        low, high, tiles = np.asarray(self.low), np.asarray(self.high), np.asarray(self.tiles)
         odd = 2 * np.arange(len(self.tiles)) + 1
-        return ((np.arange(self.tilings)[:, None] * odd % self.tilings) / self.tilings).astype(dtype)
+        shifts = (np.arange(self.tilings)[:, None] * odd % self.tilings) / self.tilings
+        return Grid(*(array.astype(dtype) for array in (low, tiles / (high - low), tiles, shifts)))
+
+
+class Grid(NamedTuple):
+    """Where the grids lie: the corner of the box, tiles a unit, tiles, and the shift of each tiling, in tiles."""
+
+    low: np.ndarray
+    scale: np.ndarray
+    tiles: np.ndarray
+    shifts: np.ndarray
+
+
+def cells(observation: Array, grid: Grid) -> Array:
+    """The tile of each tiling that holds the point, by its place along each dimension: tilings x dimensions."""
+    xp = namespace(observation)
+    place = xp.clip((observation - grid.low) * grid.scale, xp.zeros_like(observation), grid.tiles)
+    return xp.astype(xp.floor(place[..., None, :] + grid.shifts), xp.int32)
 
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and int(value) >= 1
-
-
-def _count(size: int) -> str:
-    return f"{size:.1e}" if size < 1e300 else "countless"

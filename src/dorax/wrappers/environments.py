@@ -1,0 +1,115 @@
+"""Gymnasium environments, one or many side by side, that pay for what is little known."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import iterate
+
+from dorax.core.checks import InvalidInput
+from dorax.wrappers.exploration import Exploration, Options
+
+
+class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Adds to the reward a bonus that shrinks with the generalized count of the state-action pair.
+
+        env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), scale=0.1, discount=0.9)
+
+    The true reward, the bonus and the count are in `info`, as `true_reward`, `bonus` and
+    `generalized_count`. Everything else is in `exploration`: counts, saving and loading,
+    and the switch, `exploration.off()`, for evaluation. The options are its options.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], **options: Unpack[Options]) -> None:
+        if isinstance(env, VectorEnv):
+            raise InvalidInput(f"the environment is a vector of them, {env}; allowed: VectorEValueBonus around it")
+        refuse_twice(env)
+        super().__init__(env)
+        self.exploration = Exploration(env.observation_space, env.action_space, **options)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        self.exploration.begin(observation)
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        reward = float(reward)
+        bonus, count = self.exploration.visit(action, reward, observation, terminated, truncated)
+        told = {"true_reward": reward, "bonus": bonus, "generalized_count": count}
+        return observation, reward + bonus, terminated, truncated, info | told
+
+
+class VectorEValueBonus(VectorWrapper):
+    """`EValueBonus` for a vector environment. All its environments share their counts.
+
+    Under next-step autoreset, the step in which an environment only begins anew is no
+    visit: it earns nothing.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], **options: Unpack[Options]) -> None:
+        if not isinstance(env, VectorEnv):
+            raise InvalidInput(f"the environment is {env}; allowed: a vector environment, or EValueBonus around it")
+        refuse_twice(env)
+        super().__init__(env)
+        self._mode = _autoreset_mode(env)
+        self._is_over = np.zeros(env.num_envs, bool)
+        self.exploration = Exploration(env.single_observation_space, env.single_action_space, env.num_envs, **options)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        # The environment takes the mask out of the options.
+        begins = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        observations, infos = self.env.reset(seed=seed, options=options)
+        for lane, observation in enumerate(iterate(self.env.observation_space, observations)):
+            if begins[lane]:
+                self.exploration.begin(observation, lane)
+        self._is_over = self._is_over & ~begins
+        return observations, infos
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        each = zip(
+            iterate(self.env.action_space, actions), iterate(self.env.observation_space, observations), strict=True
+        )
+        bonuses, counts = np.zeros(self.num_envs), np.zeros(self.num_envs)
+        for lane, (action, observation) in enumerate(each):
+            if self._mode is AutoresetMode.NEXT_STEP and self._is_over[lane]:
+                self.exploration.begin(observation, lane)
+                continue
+            is_over = terminated[lane] or truncated[lane]
+            begins_at_once = is_over and self._mode is AutoresetMode.SAME_STEP
+            arrived = infos["final_obs"][lane] if begins_at_once else observation
+            bonuses[lane], counts[lane] = self.exploration.visit(
+                action, rewards[lane], arrived, terminated[lane], truncated[lane], lane
+            )
+            if begins_at_once:
+                self.exploration.begin(observation, lane)
+        is_step = ~self._is_over if self._mode is AutoresetMode.NEXT_STEP else np.ones(self.num_envs, bool)
+        self._is_over = np.asarray(terminated | truncated)
+        told = {"true_reward": np.asarray(rewards, np.float64), "bonus": bonuses, "generalized_count": counts}
+        infos = infos | told | {f"_{name}": is_step for name in told}
+        return observations, rewards + bonuses, terminated, truncated, infos
+
+
+def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+    mode = env.metadata.get("autoreset_mode")
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        allowed = ", ".join(f"AutoresetMode.{known.name}" for known in AutoresetMode)
+        raise InvalidInput(
+            f"the autoreset mode of {env} is {mode!r}; allowed, as metadata['autoreset_mode']: {allowed}"
+        ) from None
+
+
+def refuse_twice(env: Any) -> None:
+    """Raise if there is a bonus already, around the environment or around one within."""
+    parts = getattr(env, "__dict__", {})
+    if isinstance(parts.get("exploration"), Exploration):
+        raise InvalidInput(f"the environment has a bonus already, {env}; allowed: one wrapper around it")
+    for inner in (parts.get("env"), parts.get("venv"), *(parts.get("envs") or ())):
+        if inner is not None:
+            refuse_twice(inner)

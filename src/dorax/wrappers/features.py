@@ -1,0 +1,176 @@
+"""What counts are kept by: the state itself, tiles, or a network; given by the user or chosen from the space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import spaces
+
+from dorax.core.checks import InvalidInput
+from dorax.linear.tiles import TileCoder, cells
+from dorax.wrappers.spaces import finite, in_one_line, numbering
+from dorax.wrappers.winners import Winners
+
+_MOST_TILED = 8  # dimensions; beyond, hardly two points share a tile
+
+Keys = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Every state by itself. A Box is taken bit by bit: two observations are one state if they are equal."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Overlapping grids over a Box: nearby states share their counts.
+
+    `low` and `high` bound what is told apart, and are the space's own unless given. A
+    dimension without a bound is squeezed by x / (1 + |x|): finest around 0, and coarse
+    far from it.
+    """
+
+    tiles: int | Sequence[int] = 8
+    tilings: int = 8
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class Network:
+    """One wide layer drawn at random, and of it the few units that a state excites most: they are its tiles.
+
+    For images, which are made small and grey first, and for Boxes of many dimensions.
+    What varies among the first observations is brought to one scale. Similar states share
+    most of their active units and dissimilar ones hardly any (Dasgupta et al., 2017), so
+    that counts neither run together nor apart. Nothing of it is trained.
+    """
+
+    units: int = 8192
+    active: int = 16
+
+
+Features = Table | Tiles | Network
+
+
+def chosen_for(space: spaces.Space[Any]) -> Features:
+    """Tables where states can be counted, tiles in few dimensions, a network for the rest."""
+    if numbering(space) is not None:
+        return Table()
+    if not isinstance(space, spaces.Box):
+        raise InvalidInput(
+            f"the observation space is {in_one_line(space)}; allowed: Discrete, MultiDiscrete, MultiBinary, Box, and "
+            "tuples and dictionaries without a Box (gymnasium.wrappers.FlattenObservation makes one Box of them)"
+        )
+    if len(space.shape) <= 1 and int(np.prod(space.shape)) <= _MOST_TILED:
+        return Tiles()
+    return Network()
+
+
+class Coder(Protocol):
+    """Describes an observation by the keys that its counts are stored under."""
+
+    def keys(self, observation: Any, /) -> Keys: ...
+
+    def notice(self, observation: Any) -> None:
+        """Take account of an observation that was visited, where that makes a difference."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What it has taken account of so far."""
+        ...
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None: ...
+
+
+def coder_of(space: spaces.Space[Any], features: Features, seed: int) -> Coder:
+    match features:
+        case Table():
+            return _Fixed(_table_keys(space))
+        case Tiles():
+            return _Fixed(_tile_keys(_box(space, features), features))
+        case Network():
+            return Winners(_box(space, features), features.units, features.active, seed)
+        case _:
+            raise InvalidInput(f"features is {features!r}; allowed: Table(), Tiles(), Network() or None")
+
+
+class _Fixed:
+    """Keys that depend on the observation alone."""
+
+    def __init__(self, keys: Callable[[Any], Keys]) -> None:
+        self.keys = keys
+
+    def notice(self, observation: Any) -> None:
+        del observation
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        del arrays
+
+
+def _table_keys(space: spaces.Space[Any]) -> Callable[[Any], Keys]:
+    found = numbering(space)
+    if found is not None:
+        number, size = found.number, found.size
+
+        def numbered(observation: Any) -> Keys:
+            key = number(observation)
+            if not 0 <= key < size:
+                raise InvalidInput(f"the observation is {observation}; allowed: a point of {in_one_line(space)}")
+            return (key,)
+
+        return numbered
+    dtype = _box(space, Table()).dtype
+
+    def by_bytes(observation: Any) -> Keys:
+        return (int.from_bytes(np.asarray(finite(observation), dtype).tobytes(), "little"),)
+
+    return by_bytes
+
+
+def _tile_keys(box: spaces.Box, features: Tiles) -> Callable[[Any], Keys]:
+    low, high = _bounds(box)
+    low = low if features.low is None else np.broadcast_to(np.asarray(features.low, np.float64), low.shape)
+    high = high if features.high is None else np.broadcast_to(np.asarray(features.high, np.float64), high.shape)
+    is_bounded = np.isfinite(low) & np.isfinite(high)
+    tiles = features.tiles if isinstance(features.tiles, int) else tuple(features.tiles)
+    coder = TileCoder(
+        np.where(is_bounded, low, -1.0).tolist(), np.where(is_bounded, high, 1.0).tolist(), tiles, features.tilings
+    )
+    grid = coder.grid(np.float64)
+    all_bounded = bool(is_bounded.all())
+
+    def keys(observation: Any) -> Keys:
+        point = finite(observation).ravel()
+        places = cells(point if all_bounded else _squeezed(point, is_bounded), grid).astype(np.int16)
+        return tuple(int.from_bytes(place, "little") * coder.tilings + i for i, place in enumerate(places))
+
+    return keys
+
+
+def _bounds(box: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
+    """The bounds of a Box, infinite where it has none, in one row each.
+
+    Some environments write the largest number of the dtype where they mean no bound.
+    """
+    low, high = np.ravel(box.low).astype(np.float64), np.ravel(box.high).astype(np.float64)
+    largest = 1e30
+    return np.where(low < -largest, -np.inf, low), np.where(high > largest, np.inf, high)
+
+
+def _squeezed(x: np.ndarray, is_bounded: np.ndarray) -> np.ndarray:
+    """What has no bound is brought into (-1, 1)."""
+    return np.where(is_bounded, x, x / (1 + np.abs(x)))
+
+
+def _box(space: spaces.Space[Any], features: Features) -> spaces.Box:
+    if not isinstance(space, spaces.Box):
+        raise InvalidInput(
+            f"the observation space is {in_one_line(space)}; allowed: Box, with {type(features).__name__}"
+        )
+    return space

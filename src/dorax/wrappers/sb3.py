@@ -1,0 +1,132 @@
+"""Stable-Baselines3: a bonus around its vector environments, and directed exploration inside its DQN.
+
+Needs `pip install 'dorax[sb3]'`; nothing else in dorax imports this module.
+"""
+
+# Stable-Baselines3: typed in part only.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from dorax.core.checks import InvalidInput
+from dorax.wrappers.environments import refuse_twice
+from dorax.wrappers.exploration import Exploration, Options
+
+try:
+    import torch
+    from stable_baselines3 import DQN
+    from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+except ImportError:
+    raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install 'dorax[sb3]'") from None
+
+
+class VecEValueBonus(VecEnvWrapper):
+    """`dorax.EValueBonus` for a `VecEnv`. All its environments share their counts.
+
+        env = VecEValueBonus(make_vec_env("FrozenLake-v1", 8), scale=0.1, discount=0.9)
+        model = PPO("MlpPolicy", env).learn(100_000)
+
+    Each `info` holds `true_reward`, `bonus` and `generalized_count`. What `Monitor` reports
+    as the return of an episode is made of true rewards: it sits inside.
+    """
+
+    def __init__(self, venv: VecEnv, **options: Unpack[Options]) -> None:
+        if not isinstance(venv, VecEnv):
+            raise InvalidInput(f"the environment is {venv}; allowed: a VecEnv, such as make_vec_env makes")
+        refuse_twice(venv)
+        super().__init__(venv)
+        self.exploration = Exploration(venv.observation_space, venv.action_space, venv.num_envs, **options)
+        self._actions: Any = None
+
+    def reset(self) -> Any:
+        observations = self.venv.reset()
+        for lane, observation in enumerate(each_of(observations)):
+            self.exploration.begin(observation, lane)
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self._actions = np.copy(actions)
+        self.venv.step_async(actions)
+
+    def step_wait(self) -> Any:
+        observations, rewards, dones, infos = self.venv.step_wait()
+        paid = np.array(rewards)
+        for lane, observation in enumerate(each_of(observations)):
+            info, is_over = infos[lane], bool(dones[lane])
+            truncated = is_over and bool(info.get("TimeLimit.truncated", False))
+            arrived = info["terminal_observation"] if is_over else observation
+            reward = float(rewards[lane])
+            bonus, count = self.exploration.visit(
+                self._actions[lane], reward, arrived, is_over and not truncated, truncated, lane
+            )
+            if is_over:
+                self.exploration.begin(observation, lane)
+            info |= {"true_reward": reward, "bonus": bonus, "generalized_count": count}
+            paid[lane] = reward + bonus
+        return observations, paid, dones, infos
+
+
+class DirectedDQN(DQN):
+    """DQN that acts by a rule on its Q-values and the generalized counts, such as `dorax.LLL`, in place of ε-greedy.
+
+        env = VecEValueBonus(make_vec_env("FrozenLake-v1", 1), scale=0.0)  # counts alone, no bonus
+        model = DirectedDQN("MlpPolicy", env, rule=dorax.LLL(dorax.Softmax(0.1)))
+
+    With `deterministic=True`, as for evaluation, it acts greedily like any DQN.
+    """
+
+    rule: Callable[..., Any]
+
+    def __init__(self, policy: Any, env: Any, *, rule: Callable[..., Any], **options: Any) -> None:
+        if not callable(rule):
+            raise InvalidInput(
+                f"rule is {rule!r}; allowed: dorax.LLL, dorax.UCB, dorax.Deficit or a function like them"
+            )
+        self.rule = rule
+        super().__init__(policy, env, **options)
+        if _exploration_of(self.env) is None:
+            raise InvalidInput(
+                "the environment counts nothing; allowed: one inside VecEValueBonus or dorax.EValueBonus"
+            )
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
+    ) -> tuple[np.ndarray, Any]:
+        exploration = _exploration_of(self.env)
+        if deterministic or exploration is None:
+            return super().predict(observation, state, episode_start, deterministic=True)
+        with torch.no_grad():
+            tensor, is_vector = self.policy.obs_to_tensor(observation)
+            values = self.q_net(tensor).cpu().numpy()
+        actions = exploration.act(self.rule, values, each_of(observation) if is_vector else [observation])
+        actions = actions + int(getattr(self.action_space, "start", 0))
+        return (actions if is_vector else actions[0]), state
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "rule"]
+
+
+def each_of(observations: Any) -> Sequence[Any]:
+    """The observations of a VecEnv one by one."""
+    if isinstance(observations, dict):
+        number = len(next(iter(observations.values())))
+        return [{name: part[lane] for name, part in observations.items()} for lane in range(number)]
+    return observations
+
+
+def _exploration_of(env: Any) -> Exploration | None:
+    """The exploration of a VecEnv or, where it has but one environment, of that."""
+    while env is not None:
+        if isinstance(env, VecEValueBonus):
+            return env.exploration
+        if not isinstance(env, VecEnvWrapper):
+            break
+        env = env.venv
+    if env is not None and env.num_envs == 1 and env.has_attr("exploration"):
+        return env.get_attr("exploration")[0]
+    return None

@@ -1,0 +1,93 @@
+"""What a Gymnasium space holds, as whole numbers: one for each of its points, by mixed radix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+
+from dorax.core.checks import InvalidInput
+
+_MOST_ACTIONS = 1024
+
+
+class Numbering(NamedTuple):
+    """How many points there are, and which of them a value is. Numbers grow as large as they must."""
+
+    size: int
+    number: Callable[[Any], int]
+
+
+def numbering(space: spaces.Space[Any]) -> Numbering | None:
+    """The numbering of a space of countably many points; None where there are too many to count."""
+    match space:
+        case spaces.Discrete():
+            start = int(space.start)
+            return Numbering(int(space.n), lambda value: int(value) - start)
+        case spaces.MultiDiscrete():
+            starts = getattr(space, "start", np.zeros_like(space.nvec))
+            return _digits([int(n) for n in space.nvec.ravel()], [int(x) for x in np.ravel(starts)])
+        case spaces.MultiBinary():
+            size = math.prod(space.shape)
+            return _digits([2] * size, [0] * size)
+        case spaces.Tuple():
+            return _parts([numbering(part) for part in space.spaces], range(len(space.spaces)))
+        case spaces.Dict():
+            return _parts([numbering(part) for part in space.spaces.values()], list(space.spaces))
+        case _:
+            return None
+
+
+def actions_of(space: spaces.Space[Any]) -> Numbering:
+    """The numbering of actions, of which there must be few: a state keeps a count for each."""
+    found = numbering(space)
+    if found is None:
+        raise InvalidInput(
+            f"the action space is {in_one_line(space)}; allowed: Discrete, MultiDiscrete, MultiBinary and tuples "
+            "of them (a count is kept for each action: continuous actions are not supported, offer a few of them)"
+        )
+    if found.size > _MOST_ACTIONS:
+        raise InvalidInput(f"the action space has {found.size} actions; allowed: up to {_MOST_ACTIONS}")
+    return found
+
+
+def finite(observation: Any) -> np.ndarray:
+    """The observation, which must be made of finite numbers."""
+    numbers = np.asarray(observation, np.float64)
+    is_bad = ~np.isfinite(numbers)
+    if is_bad.any():
+        raise InvalidInput(f"an observation contains {numbers[is_bad][0]}; allowed: finite numbers")
+    return numbers
+
+
+def in_one_line(thing: Any) -> str:
+    return " ".join(str(thing).split())
+
+
+def _digits(sizes: Sequence[int], starts: Sequence[int]) -> Numbering:
+    weights = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    offset = sum(weight * start for weight, start in zip(weights, starts, strict=True))
+
+    def number(value: Any) -> int:
+        digits = np.ravel(value).tolist()
+        return sum(map(int.__mul__, map(int, digits), weights)) - offset
+
+    return Numbering(math.prod(sizes), number)
+
+
+def _parts(parts: Sequence[Numbering | None], keys: Sequence[Any]) -> Numbering | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    pairs = list(zip(known, keys, strict=True))
+
+    def number(value: Any) -> int:
+        total = 0
+        for part, key in pairs:
+            total = total * part.size + part.number(value[key])
+        return total
+
+    return Numbering(math.prod(part.size for part in known), number)

@@ -1,0 +1,79 @@
+"""States described by the units of a random layer that they excite most.
+
+The layer is much wider than its input, and of its thousands of units only the few most
+excited take part: a code that keeps similar inputs together and others apart, as the fly
+codes odours (Dasgupta, Stevens and Navlakha, 2017). Dense codes, random or learned, have
+something in common between all states, and counts by them run together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from dorax.core.checks import InvalidInput, check_at_least
+from dorax.wrappers.spaces import finite
+
+_SIDE = 32  # pixels of an image made small
+_NOTICED = 1000  # observations that say what varies how much; later ones would change the codes of old ones
+_FARTHEST = 3.0  # deviations
+
+
+class Winners:
+    """The coder of one space: its `units` draw their weights from the seed."""
+
+    def __init__(self, box: spaces.Box, units: int, active: int, seed: int) -> None:
+        check_at_least("the number of units", units, 2)
+        check_at_least("the number of active units", active, 1)
+        if active >= units:
+            raise InvalidInput(f"the number of active units is {active}; allowed: fewer than all units, {units}")
+        self._active, self._shape = int(active), box.shape
+        inputs = _small(np.zeros(box.shape)).size
+        random = np.random.default_rng(seed)
+        self._weights = random.standard_normal((inputs, int(units)), dtype=np.float32)
+        self._noticed, self._mean, self._squares = 0, np.zeros(inputs), np.zeros(inputs)
+        self._floor = 0.02 * _range(box)
+
+    def keys(self, observation: Any) -> tuple[int, ...]:
+        deviation = np.sqrt(self._squares / max(self._noticed, 1)) + self._floor
+        x = np.clip((self._input(observation) - self._mean) / deviation, -_FARTHEST, _FARTHEST)
+        excitement = x.astype(np.float32) @ self._weights
+        return tuple(np.argpartition(excitement, -self._active)[-self._active :].tolist())
+
+    def notice(self, observation: Any) -> None:
+        """Mean and deviation of each input, by Welford's recurrence, until they are settled."""
+        if self._noticed >= _NOTICED:
+            return
+        x = self._input(observation)
+        self._noticed += 1
+        before = x - self._mean
+        self._mean = self._mean + before / self._noticed
+        self._squares = self._squares + before * (x - self._mean)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"noticed": np.array(self._noticed), "mean": self._mean, "squares": self._squares}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        self._noticed, self._mean, self._squares = int(arrays["noticed"]), arrays["mean"], arrays["squares"]
+
+    def _input(self, observation: Any) -> np.ndarray:
+        return _small(finite(observation).reshape(self._shape)).ravel()
+
+
+def _small(x: np.ndarray) -> np.ndarray:
+    """An image made grey, over its shortest side if it has three, and small, by means of blocks."""
+    if x.ndim == 3:
+        x = x.mean(axis=int(np.argmin(x.shape)))
+    if x.ndim != 2:
+        return x
+    rows, columns = (-(-side // _SIDE) for side in x.shape)
+    x = np.pad(x, ((0, -x.shape[0] % rows), (0, -x.shape[1] % columns)), mode="edge")
+    return x.reshape(x.shape[0] // rows, rows, x.shape[1] // columns, columns).mean(axis=(1, 3))
+
+
+def _range(box: spaces.Box) -> float:
+    """The extent of the space where it has one, else 1: what varies by less than a fiftieth of it hardly varies."""
+    extent = float(np.max(box.high.astype(np.float64) - box.low.astype(np.float64)))
+    return extent if np.isfinite(extent) and extent < 1e30 else 1.0

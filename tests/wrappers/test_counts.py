@@ -1,0 +1,226 @@
+import math
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dorax.core import next_count
+from dorax.wrappers import GeneralizedCounts, Network, Table, Tiles
+
+STATES, ACTIONS = 4, 3
+RATE, DISCOUNT = 0.3, 0.8
+PLAIN = spaces.Discrete(STATES), spaces.Discrete(ACTIONS)
+
+
+def counts_of_everything(counts):
+    return counts.of(range(STATES))
+
+
+class Oracle:
+    """E itself, by the paper's SARSA update, with nothing but multiplication."""
+
+    def __init__(self):
+        self.e = np.ones((STATES, ACTIONS))
+
+    def update(self, state, action, successor):
+        self.e[state, action] = (1 - RATE) * self.e[state, action] + RATE * DISCOUNT * successor
+
+    @property
+    def counts(self):
+        return np.log(self.e) / math.log(1 - RATE)
+
+
+steps_strategy = st.lists(
+    st.tuples(
+        st.integers(0, ACTIONS - 1),
+        st.integers(0, STATES - 1),
+        st.sampled_from(["goes on", "terminated", "truncated", "interrupted"]),
+    ),
+    max_size=40,
+)
+
+
+@given(steps_strategy)
+def test_counts_are_e_values_learned_by_sarsa_from_the_actions_that_pass(steps):
+    counts, oracle = GeneralizedCounts(*PLAIN, discount=DISCOUNT, learning_rate=RATE), Oracle()
+    counts.begin(0, 0)
+    state, waiting = 0, None
+    for action, arrived, ending in steps:
+        if waiting is not None:
+            oracle.update(*waiting, oracle.e[state, action])
+        provisional = (1 - RATE) * oracle.e[state, action]
+        if ending != "terminated":
+            provisional += RATE * DISCOUNT * oracle.e[arrived].mean()
+        visited = counts.visit(0, action, arrived, ending == "terminated", ending == "truncated")
+        assert visited == pytest.approx(math.log(provisional) / math.log(1 - RATE), abs=1e-9)
+        waiting = (state, action)
+        state = arrived
+        if ending != "goes on":
+            oracle.update(*waiting, 0.0 if ending == "terminated" else oracle.e[arrived].mean())
+            waiting, state = None, 0
+            counts.begin(0, 0)
+        if waiting is None:
+            np.testing.assert_allclose(counts_of_everything(counts), oracle.counts, atol=1e-9)
+
+
+@given(steps_strategy)
+def test_without_propagation_counts_are_visits(steps):
+    counts, visits = GeneralizedCounts(*PLAIN, discount=0.0), np.zeros((STATES, ACTIONS))
+    counts.begin(0, 0)
+    state = 0
+    for action, arrived, ending in steps:
+        visits[state, action] += 1
+        assert counts.visit(0, action, arrived, ending == "terminated", False) == visits[state, action]
+        state = arrived
+        if ending == "terminated":
+            state = 0
+            counts.begin(0, 0)
+    counts.begin(0, 0)
+    np.testing.assert_array_equal(counts_of_everything(counts), visits)
+
+
+def test_a_visit_waits_for_its_next_action_before_it_is_counted():
+    counts = GeneralizedCounts(*PLAIN)
+    counts.begin(0, 0)
+    counts.visit(0, 1, 2, False, False)
+    assert counts_of_everything(counts).sum() == 0
+    counts.visit(0, 0, 3, False, False)
+    assert counts.of([0])[0, 1] == pytest.approx(float(next_count(0.0, 0.0, 0.5, 0.99)))
+
+
+def test_lanes_share_their_counts_and_keep_their_paths_apart():
+    counts = GeneralizedCounts(*PLAIN, lanes=2, discount=0.0)
+    for lane in (0, 1):
+        counts.begin(lane, lane)
+    for _ in range(3):
+        counts.visit(0, 0, 0, False, False)
+        counts.visit(1, 0, 1, False, False)
+    for lane in (0, 1):
+        counts.begin(lane, 0)
+    np.testing.assert_array_equal(counts_of_everything(counts)[:, 0], [3, 3, 0, 0])
+    counts.visit(0, 1, 0, True, False)
+    assert counts.visit(1, 1, 0, True, False) == 2
+
+
+BOX = spaces.Box(np.float32([0, 0]), np.float32([1, 1]))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1, width=32), st.floats(0, 1, width=32)), min_size=1, max_size=20))
+def test_one_tiling_is_a_table_of_its_tiles(points):
+    tiled = GeneralizedCounts(BOX, spaces.Discrete(2), features=Tiles(tiles=4, tilings=1))
+    table = GeneralizedCounts(spaces.MultiDiscrete([5, 5]), spaces.Discrete(2))
+    tiles = [tuple(int(4 * x) for x in point) for point in points]
+    tiled.begin(0, np.float32(points[0]))
+    table.begin(0, tiles[0])
+    for i, (point, tile) in enumerate(zip(points, tiles, strict=True)):
+        assert tiled.visit(0, i % 2, np.float32(point), False, False) == table.visit(0, i % 2, tile, False, False)
+
+
+def test_tiles_count_visits_nearby_and_none_far_away():
+    counts = GeneralizedCounts(BOX, spaces.Discrete(1), discount=0.0)
+    here = np.float32([0.4, 0.4])
+    for _ in range(10):
+        counts.begin(0, here)
+        counts.visit(0, 0, here, True, False)
+    near, far = counts.of([np.float32([0.42, 0.4]), np.float32([0.9, 0.9])])[:, 0]
+    assert counts.of([here])[0, 0] == pytest.approx(10)
+    assert 5 < near <= 10
+    assert far == 0
+
+
+def test_a_dimension_without_a_bound_is_squeezed_and_told_apart_around_zero():
+    space = spaces.Box(-np.inf, np.inf, (1,))
+    counts = GeneralizedCounts(space, spaces.Discrete(1), discount=0.0)
+    for _ in range(4):
+        counts.begin(0, np.float32([0.0]))
+        counts.visit(0, 0, np.float32([0.0]), True, False)
+    at = counts.of([np.float32([x]) for x in (0.0, 1.0, 1e6)])[:, 0]
+    assert at[0] == pytest.approx(4)
+    assert at[1] == at[2] == 0
+
+
+def test_where_every_observation_is_a_state_a_box_may_be_a_table():
+    space = spaces.Box(0, 9, (7, 7, 3), np.uint8)
+    counts = GeneralizedCounts(space, spaces.Discrete(2), discount=0.0, features=Table())
+    first, second = np.zeros((7, 7, 3), np.uint8), np.ones((7, 7, 3), np.uint8)
+    counts.begin(0, first)
+    for arrived in (second, first, second):
+        counts.visit(0, 1, arrived, False, False)
+    counts.begin(0, first)
+    np.testing.assert_array_equal(counts.of([first, second]), [[0, 2], [0, 1]])
+
+
+def pixels(state, side=8, cell=5):
+    """A white square on grey: the picture of where somebody stands."""
+    image = np.full((side * cell, side * cell, 3), 40, np.uint8)
+    row, column = divmod(state, side)
+    image[row * cell : (row + 1) * cell, column * cell : (column + 1) * cell] = 255
+    return image
+
+
+def test_a_network_counts_visits_from_pictures():
+    space = spaces.Box(0, 255, pixels(0).shape, np.uint8)
+    counts = GeneralizedCounts(space, spaces.Discrete(4), discount=0.0)
+    assert counts.features == Network()
+    random, visits = np.random.default_rng(0), np.zeros((64, 4))
+    state = 0
+    counts.begin(0, pixels(state))
+    for _ in range(4000):
+        action = random.integers(4)
+        row, column = divmod(state, 8)
+        step = ((-1, 0), (0, 1), (1, 0), (0, -1))[action]
+        arrived = min(max(row + step[0], 0), 7) * 8 + min(max(column + step[1], 0), 7)
+        visits[state, action] += 1
+        counts.visit(0, action, pixels(arrived), False, False)
+        state = arrived
+    known = counts.of([pixels(state) for state in range(64)])
+    ranks = [np.argsort(np.argsort(x.ravel())) for x in (known, visits)]
+    assert np.corrcoef(*ranks)[0, 1] > 0.7
+    assert 0.5 < known.sum() / visits.sum() < 2
+
+
+@pytest.mark.parametrize(
+    ("space", "features"),
+    [
+        (spaces.Discrete(3), Table()),
+        (spaces.Tuple([spaces.Discrete(3), spaces.MultiBinary(2)]), Table()),
+        (BOX, Tiles()),
+        (spaces.Box(0, 1, (9,)), Network()),
+        (spaces.Box(0, 255, (84, 84, 4), np.uint8), Network()),
+    ],
+    ids=str,
+)
+def test_the_space_says_what_counts_are_kept_by(space, features):
+    assert GeneralizedCounts(space, spaces.Discrete(2)).features == features
+
+
+def test_spaces_that_cannot_be_counted_are_refused(refused):
+    with refused("FlattenObservation"):
+        GeneralizedCounts(spaces.Dict({"a": spaces.Box(0, 1)}), spaces.Discrete(2))
+    with refused("continuous actions are not supported"):
+        GeneralizedCounts(spaces.Discrete(2), spaces.Box(0, 1))
+    with refused("Box, with Tiles"):
+        GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features=Tiles())
+    with refused("features is 'tiles'"):
+        GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features="tiles")
+
+
+@pytest.mark.parametrize("features", [Tiles(), Network(units=64), Table()], ids=str)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_an_observation_that_is_no_number_is_refused(features, bad, refused):
+    counts = GeneralizedCounts(BOX, spaces.Discrete(2), features=features)
+    with refused("an observation contains"):
+        counts.begin(0, np.float32([0.5, bad]))
+
+
+def test_what_is_not_of_the_space_is_refused(refused):
+    counts = GeneralizedCounts(*PLAIN)
+    with refused("the observation is 4"):
+        counts.begin(0, 4)
+    with refused("begin(observation) first"):
+        counts.visit(0, 0, 0, False, False)
+    counts.begin(0, 0)
+    with refused("the action is 3"):
+        counts.visit(0, 3, 0, False, False)

@@ -1,0 +1,66 @@
+import itertools
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from dorax.wrappers.spaces import actions_of, numbering
+
+COUNTABLE = [
+    spaces.Discrete(5),
+    spaces.Discrete(3, start=-1),
+    spaces.MultiDiscrete([2, 3, 4]),
+    spaces.MultiDiscrete([[2, 3], [4, 1]]),
+    spaces.MultiDiscrete([2, 2], start=[5, -5]),
+    spaces.MultiBinary(3),
+    spaces.Tuple([spaces.Discrete(2), spaces.MultiDiscrete([3, 2])]),
+    spaces.Dict({"where": spaces.Discrete(4), "holds": spaces.MultiBinary(2)}),
+]
+
+
+def points(space):
+    """All points of a space, written down one by one."""
+    match space:
+        case spaces.Discrete():
+            return [np.int64(space.start + i) for i in range(space.n)]
+        case spaces.MultiDiscrete():
+            ranges = [range(s, s + n) for n, s in zip(space.nvec.ravel(), np.ravel(space.start), strict=True)]
+            return [np.array(point).reshape(space.shape) for point in itertools.product(*ranges)]
+        case spaces.MultiBinary():
+            return [np.array(point, np.int8) for point in itertools.product((0, 1), repeat=space.n)]
+        case spaces.Tuple():
+            return list(itertools.product(*map(points, space.spaces)))
+        case spaces.Dict():
+            parts = [points(part) for part in space.spaces.values()]
+            return [dict(zip(space.spaces, point, strict=True)) for point in itertools.product(*parts)]
+
+
+@pytest.mark.parametrize("space", COUNTABLE, ids=str)
+def test_every_point_of_a_countable_space_has_a_number_of_its_own(space):
+    size, number = numbering(space)
+    assert sorted(number(point) for point in points(space)) == list(range(size))
+
+
+def test_a_space_of_more_points_than_any_integer_of_numpy_still_tells_them_apart():
+    space = spaces.MultiDiscrete([10] * 40)
+    size, number = numbering(space)
+    assert size == 10**40
+    assert number(np.full(40, 9)) == 10**40 - 1
+    assert number(np.r_[1, np.zeros(39, int)]) == 10**39
+
+
+@pytest.mark.parametrize(
+    "space", [spaces.Box(0, 1), spaces.Tuple([spaces.Discrete(2), spaces.Box(0, 1)]), spaces.Text(3)], ids=str
+)
+def test_what_cannot_be_counted_has_no_numbers(space):
+    assert numbering(space) is None
+
+
+def test_continuous_actions_are_refused_with_a_clear_word(refused):
+    with refused("continuous actions are not supported"):
+        actions_of(spaces.Box(-1, 1, (2,)))
+
+
+def test_more_actions_than_a_state_can_keep_counts_for_are_refused(refused):
+    with refused("has 4096 actions"):
+        actions_of(spaces.MultiBinary(12))
