@@ -17,11 +17,13 @@ ALLOWED = {
     "tabular": {"core", "files", "mdps", "envs", "lanes"},
     "linear": {"core", "envs", "lanes"},
     "deep": {"core", "files", "envs", "lanes"},
+    "wrappers": {"core", "files", "linear"},
     "training": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
     "study": {"core", "files"},
     "experiments": {"core", "files", "mdps", "envs", "lanes", "tabular", "linear", "deep", "study"},
     "bench": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
-    "cli": {"core", "envs", "lanes", "deep", "study", "experiments", "bench"},
+    "explorer": {"core", "files", "mdps", "envs", "lanes", "tabular"},
+    "cli": {"core", "envs", "lanes", "deep", "study", "experiments", "bench", "explorer"},
 }
 
 

@@ -1,4 +1,4 @@
-"""The commands: list, run, report, reproduce, bench, atari, play."""
+"""The commands: list, run, report, reproduce, bench, atari, play, explore."""
 
 from __future__ import annotations
 
@@ -192,6 +192,34 @@ class Play:
         print(f"wrote {self.gif}: score {score:g}")
 
 
+@dataclass(frozen=True)
+class Explore:
+    """Watch agents learn: a page to leaf through, with all that they know of a world after each episode."""
+
+    mdp: tyro.conf.Positional[str]
+    """bridge, tree, cliff, deep_sea, a text file that draws a maze (.txt), or a Gymnasium id such as FrozenLake-v1."""
+    agent: tuple[str, ...] = ("e-values", "visits")
+    """One, or two side by side, of e-values, visits, softmax, epsilon-greedy, e-values-bonus."""
+    episodes: int = 100
+    """Episodes to learn; of many, 200 are shown, most of them early ones."""
+    seed: int = 0
+    discount: float = 0.99
+    """How much later rewards count; the way out of a maze may be long."""
+    e_discount: float = 0.9
+    """How far generalized counts look ahead: the paper's gamma_E, 0 for plain visits."""
+    out: Path = Path("out/explore.html")
+    """The page to write."""
+
+    def __call__(self) -> None:
+        from dorax import explorer
+
+        mdp = explorer.world(self.mdp)
+        agents = explorer.agents(self.agent, mdp, self.discount, self.e_discount)
+        recordings = {name: explorer.record(mdp, agent, self.episodes, self.seed) for name, agent in agents.items()}
+        explorer.write_page(self.out, mdp, recordings)
+        print(f"wrote {self.out}")
+
+
 Command = (
     Annotated[List, tyro.conf.subcommand("list")]
     | Annotated[Run, tyro.conf.subcommand("run")]
@@ -200,12 +228,13 @@ Command = (
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Atari, tyro.conf.subcommand("atari")]
     | Annotated[Play, tyro.conf.subcommand("play")]
+    | Annotated[Explore, tyro.conf.subcommand("explore")]
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse, run, and turn expected trouble into one line and a non-zero exit."""
-    command: List | Run | Report | Reproduce | Bench | Atari | Play = tyro.cli(
+    command: List | Run | Report | Reproduce | Bench | Atari | Play | Explore = tyro.cli(
         Command,  # type: ignore[arg-type]
         prog="dorax",
         description="Directed exploration by E-values: the paper's experiments, re-run.",

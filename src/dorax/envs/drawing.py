@@ -12,6 +12,8 @@ _COLOURS = {
     "G": (129, 199, 132),
     "x": (255, 224, 130),
     "#": (96, 125, 139),
+    "~": (96, 125, 139),
+    "█": (55, 65, 74),
     " ": (255, 255, 255),
 }
 _VISITOR = (216, 67, 21)
@@ -19,9 +21,20 @@ _LINE = (255, 255, 255)
 _CELL = 24  # pixels
 
 
+def layout_of(mdp: MDP) -> Layout:
+    """How an MDP is drawn. Where nothing says how states lie, they lie in rows of equal length."""
+    if mdp.layout is not None:
+        return mdp.layout
+    width = int(np.ceil(np.sqrt(mdp.states)))
+    height = -(-mdp.states // width)
+    filled = ["." * min(width, mdp.states - row * width) for row in range(height)]
+    rows = tuple(row.ljust(width) for row in filled)
+    return Layout(rows, tuple(divmod(state, width) for state in range(mdp.states)))
+
+
 def as_text(mdp: MDP, state: int, last_action: int | None) -> str:
     """The grid with the visitor as `@`, and the action that led here."""
-    layout = mdp.layout or _strip(mdp)
+    layout = layout_of(mdp)
     rows = [list(row) for row in layout.rows]
     row, column = layout.cells[state]
     rows[row][column] = "@"
@@ -32,7 +45,7 @@ def as_text(mdp: MDP, state: int, last_action: int | None) -> str:
 
 def as_image(mdp: MDP, state: int) -> np.ndarray:
     """The grid in colours, the visitor as a disc: height x width x 3, uint8."""
-    layout = mdp.layout or _strip(mdp)
+    layout = layout_of(mdp)
     cells = np.array([[_COLOURS[cell] for cell in row] for row in layout.rows], np.uint8)
     image = cells.repeat(_CELL, axis=0).repeat(_CELL, axis=1)
     image[::_CELL], image[:, ::_CELL] = _LINE, _LINE
@@ -41,12 +54,3 @@ def as_image(mdp: MDP, state: int) -> np.ndarray:
     row, column = layout.cells[state]
     image[row * _CELL : (row + 1) * _CELL, column * _CELL : (column + 1) * _CELL][disc] = _VISITOR
     return image
-
-
-def _strip(mdp: MDP) -> Layout:
-    """Where nothing says how states lie, they lie in rows of equal length."""
-    width = int(np.ceil(np.sqrt(mdp.states)))
-    height = -(-mdp.states // width)
-    filled = ["." * min(width, mdp.states - row * width) for row in range(height)]
-    rows = tuple(row.ljust(width) for row in filled)
-    return Layout(rows, tuple(divmod(state, width) for state in range(mdp.states)))

@@ -53,11 +53,13 @@ AGENTS = {
 FEWEST = 4  # seeds on each side of a comparison that is judged
 FEW_SEEDS = 2  # of what the paper does not compare, and of what is slow
 STYLES = {
-    DQN: figures.COLOURS[0],
-    DENSITY: figures.COLOURS[4],
-    E_VALUES: figures.COLOURS[6],
-    E_VALUES_0: figures.COLOURS[7],
-    COUNTS: figures.COLOURS[2],
+    DQN: (figures.COLOURS[0], "-"),
+    DENSITY: (figures.COLOURS[4], "-"),
+    E_VALUES: (figures.COLOURS[6], "-"),
+    E_VALUES_0: (figures.COLOURS[7], "-"),
+    COUNTS: (figures.COLOURS[2], "-"),
+    E_VALUES_THEIRS: (figures.COLOURS[6], ":"),
+    DQN_THEIRS: (figures.COLOURS[0], ":"),
 }
 
 
@@ -173,15 +175,13 @@ def draw(results: Results, figure: Figure) -> None:
     figure.set_size_inches(12, 7)
     panels = figure.subplots(2, 2, sharey=True).ravel()
     for cell in results:
-        if cell.name not in STYLES:
-            continue
-        data, colour = cell.data(), STYLES[cell.name]
-        label = f"{cell.name} (seeds: {data.sizes['seed']})"
+        data, (colour, line) = cell.data(), STYLES[cell.name]
+        style = {"color": colour, "linestyle": line, "label": f"{cell.name} (seeds: {data.sizes['seed']})"}
         returns = training_return(data)
         for panel, axis, unit in ((0, "step", 1e6), (2, "updates", 1e6), (3, "seconds", 60)):
-            _draw_mean(panels[panel], np.nanmean(data[f"record_{axis}"].values, axis=0) / unit, returns, colour, label)
+            _draw_mean(panels[panel], np.nanmean(data[f"record_{axis}"].values, axis=0) / unit, returns, style)
         tests = data.test_return.mean("game").values
-        _draw_mean(panels[1], np.nanmean(data.test_step.values, axis=0) / 1e6, tests, colour, label)
+        _draw_mean(panels[1], np.nanmean(data.test_step.values, axis=0) / 1e6, tests, style)
     words = ("million agent steps", "million agent steps", "million updates", "minutes of training")
     titles = ("training games", "test games, ε = 0.01", "training games", "training games")
     for panel, word, title in zip(panels, words, titles, strict=True):
@@ -193,10 +193,10 @@ def draw(results: Results, figure: Figure) -> None:
     figures.legend_below(figure, panels[0])
 
 
-def _draw_mean(panel: Any, x: np.ndarray, values: np.ndarray, colour: str, label: str) -> None:
-    panel.plot(x, values.T, color=colour, linewidth=0.5, alpha=0.5)
+def _draw_mean(panel: Any, x: np.ndarray, values: np.ndarray, style: dict[str, str]) -> None:
+    panel.plot(x, values.T, color=style["color"], linestyle=style["linestyle"], linewidth=0.5, alpha=0.5)
     is_full = np.isfinite(values).all(axis=0)
-    figures.draw_band(panel, x[is_full], values[:, is_full].T, figures.mean_over_seeds, color=colour, label=label)
+    figures.draw_band(panel, x[is_full], values[:, is_full].T, figures.mean_over_seeds, **style)
 
 
 def tables(results: Results) -> Sequence[Table]:

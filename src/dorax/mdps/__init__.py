@@ -1,7 +1,8 @@
 """Finite MDPs as arrays, and their exact answers."""
 
 from dorax.mdps.gymnasium_tables import from_gymnasium
+from dorax.mdps.mazes import maze, read_maze
 from dorax.mdps.mdp import MDP, Layout
 from dorax.mdps.worlds import bridge, cliff, deep_sea, tree
 
-__all__ = ["MDP", "Layout", "bridge", "cliff", "deep_sea", "from_gymnasium", "tree"]
+__all__ = ["MDP", "Layout", "bridge", "cliff", "deep_sea", "from_gymnasium", "maze", "read_maze", "tree"]

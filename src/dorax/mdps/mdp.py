@@ -15,7 +15,8 @@ from dorax.mdps import solve
 class Layout:
     """How a finite MDP is drawn: rows of one-character cells, and the cell of each state.
 
-    The characters: `.` floor, `S` start, `G` goal, `x` exit of little worth, `#` fall.
+    The characters: `.` floor, `S` start, `G` goal, `x` exit of little worth, `#` fall,
+    `~` pit, `█` wall, a blank where there is nothing.
     """
 
     rows: tuple[str, ...]
@@ -82,6 +83,16 @@ class MDP:
             q = solve.optimal_q(self, discount)
             self._solved[discount] = q, solve.occupancy(self, solve.greedy_policy(q))
         return self._solved[discount]
+
+    @cached_property
+    def reachable(self) -> np.ndarray:
+        """The states, as booleans, where an episode may come to stand."""
+        found, last = self.start > 0, np.zeros(self.states, bool)
+        leads = (self.probability > 0) & ~self.terminal & self.available[..., None]
+        while (found != last).any():
+            last, found = found, found.copy()
+            found[self.successor[leads & last[:, None, None]]] = True
+        return found
 
     @cached_property
     def _solved(self) -> dict[float, tuple[np.ndarray, np.ndarray]]:

@@ -190,6 +190,6 @@ def _page(sections: Sequence[Section], missing: Mapping[str, str], claims: Seque
         sections=sections,
         missing=missing,
         total=total,
-        by_experiment=verdicts_by_experiment(claims),
+        by_experiment={section.name: Counter() for section in sections} | verdicts_by_experiment(claims),
         machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
     )

@@ -101,7 +101,7 @@ def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
     except ValueError:
         allowed = ", ".join(f"AutoresetMode.{known.name}" for known in AutoresetMode)
         raise InvalidInput(
-            f"the autoreset mode of {env} is {mode!r}; allowed, as metadata['autoreset_mode']: {allowed}"
+            f"metadata['autoreset_mode'] of {env} is {mode!r}, no autoreset mode; allowed: {allowed}"
         ) from None
 
 

@@ -64,9 +64,12 @@ class Rows:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything, as arrays; keys may be larger than any integer that NumPy has."""
-        keys = np.array([str(key) for key in self.rows], dtype=np.str_)
-        counts = np.array(list(self.rows.values())).reshape(len(keys), -1)
-        return {"keys": keys, "counts": counts, "visits": np.array([self.visits[key] for key in self.rows])}
+        shape = (len(self.rows), len(self._fresh))
+        return {
+            "keys": np.array([str(key) for key in self.rows], dtype=np.str_),
+            "counts": np.array(list(self.rows.values()), np.float64).reshape(shape),
+            "visits": np.array(list(self.visits.values()), np.int64).reshape(shape),
+        }
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         keys = [int(key) for key in arrays["keys"]]

@@ -1,0 +1,115 @@
+"""The page: a template, and what was recorded as compact JSON within it."""
+
+# jinja2: typed in part only.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+
+from dorax.core.checks import InvalidInput
+from dorax.envs.drawing import layout_of
+from dorax.explorer.cast import AGENTS
+from dorax.explorer.recording import Frame, Recording
+from dorax.files import replacing
+from dorax.mdps import MDP
+
+_COMPASS = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}
+_TEMPLATE = "page.html.jinja"
+
+
+def write_page(path: Path, mdp: MDP, recordings: Mapping[str, Recording]) -> None:
+    """Write one self-contained HTML page that shows these agents, by name, side by side."""
+    episodes = {tuple(frame.episode for frame in recording.frames) for recording in recordings.values()}
+    if len(episodes) != 1:
+        raise InvalidInput(f"{len(episodes)} different lists of episodes are recorded; allowed: one for all agents")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+    data = {
+        "world": _world(mdp),
+        "episodes": episodes.pop(),
+        "agents": [_shown_frames(mdp, recording.frames) for recording in recordings.values()],
+    }
+    page = environment.get_template(_TEMPLATE).render(
+        name=mdp.name, data=data, about={name: _about(name, recording) for name, recording in recordings.items()}
+    )
+    with replacing(path) as unfinished:
+        unfinished.write_text(page, encoding="utf-8")
+
+
+def _about(name: str, recording: Recording) -> str:
+    agent = recording.agent
+    e_discount = getattr(agent.counter, "discount", 0)
+    numbers = f"γ = {agent.discount:g}, γ_E = {e_discount:g}, α = {agent.learning_rate:g}, seed {recording.seed}"
+    return f"{AGENTS[name]}; {numbers}" if name in AGENTS else numbers
+
+
+def _world(mdp: MDP) -> dict[str, Any]:
+    layout = layout_of(mdp)
+    return {
+        "rows": layout.rows,
+        "cells": layout.cells,
+        "reachable": mdp.reachable.astype(int).tolist(),
+        "start": np.flatnonzero(mdp.start).tolist(),
+        "actions": mdp.action_names or [str(action) for action in range(mdp.actions)],
+        "directions": _directions(mdp),
+        "available": mdp.available.astype(int).tolist(),
+    }
+
+
+def _directions(mdp: MDP) -> list[list[tuple[int, int]]]:
+    """Rows and columns that each pair leads to; (0, 0) where an action has no direction.
+
+    Names of the compass say it; else the cell of the likeliest successor, where somebody
+    has laid the states out.
+    """
+    if mdp.action_names is not None and set(mdp.action_names) <= set(_COMPASS):
+        return [[_COMPASS[name] for name in mdp.action_names]] * mdp.states
+    if mdp.layout is None:
+        return [[(0, 0)] * mdp.actions] * mdp.states
+    cells = np.asarray(mdp.layout.cells)
+    likeliest = mdp.probability.argmax(axis=2)[..., None]
+    successor = np.take_along_axis(mdp.successor, likeliest, axis=2)[..., 0]
+    return (cells[successor] - cells[:, None]).tolist()
+
+
+def _shown_frames(mdp: MDP, frames: list[Frame]) -> list[dict[str, Any]]:
+    """Each frame with the pairs, flattened, that were visited since the one before: no others have changed."""
+    before = np.zeros_like(frames[0].visits)
+    shown: list[dict[str, Any]] = []
+    for frame in frames:
+        pairs = np.flatnonzero(frame.visits != before)
+        before = frame.visits
+        shown.append(
+            {
+                "steps": frame.steps,
+                "return": _rounded(frame.total_reward),
+                "path": frame.path.tolist(),
+                "exit": _exit(mdp, frame),
+                "pairs": pairs.tolist(),
+                "visits": frame.visits.flat[pairs].tolist(),
+                "counts": [_rounded(count) for count in frame.counts.flat[pairs]],
+                "q": [_rounded(value) for value in frame.q.flat[pairs]],
+            }
+        )
+    return shown
+
+
+def _exit(mdp: MDP, frame: Frame) -> int | None:
+    """The action that the episode ended by, where it is sure to have led where it points."""
+    if not frame.is_terminal or np.count_nonzero(mdp.probability[frame.path[-1], frame.last_action]) > 1:
+        return None
+    return frame.last_action
+
+
+def _rounded(number: float) -> float | int:
+    """To seven digits: as many as float32 has."""
+    short = float(f"{number:.7g}")
+    return int(short) if short.is_integer() else short

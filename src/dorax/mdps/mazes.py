@@ -1,0 +1,113 @@
+"""Mazes that a user draws, as text."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+
+from dorax.core.checks import InvalidInput
+from dorax.mdps.mdp import MDP, Layout, deterministic
+
+_COMPASS = ("north", "east", "south", "west")
+_MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+_CHARACTERS = ". floor, S start, G goal, x exit of little worth, # wall, ~ pit"
+_WALL = "#"
+_DRAWN = str.maketrans(_WALL, "█")  # in a drawing, # has always been the fall beside a bridge
+
+
+def maze(
+    text: str,
+    *,
+    goal: float = 10.0,
+    exit: float = 1.0,
+    pit: float = -100.0,
+    step: float = 0.0,
+    max_steps: int | None = None,
+    name: str = "maze",
+) -> MDP:
+    """The maze that `text` draws: a line is a row, a character is a cell.
+
+        ##########
+        #S...#...#
+        #.##.#.#.#
+        #..#...#.#
+        #.~###.#.#
+        #x.....#G#
+        ##########
+
+    `.` is floor, `S` the start, `G` a goal, `x` an exit of little worth, `#` a wall and
+    `~` a pit. Four actions move by a cell; who walks into a wall or off the edge stays
+    where it is. A goal, an exit and a pit end the episode and pay what is given, as on
+    a bridge unless given; other steps pay `step`. Of several starts each is as likely
+    as the others. An episode lasts at most `max_steps` steps: four for each cell to
+    stand on, and at least a hundred, unless given.
+    """
+    rows = _rows(text, name)
+    cells = [(r, c) for r, row in enumerate(rows) for c, character in enumerate(row) if character in ".S"]
+    state = {cell: i for i, cell in enumerate(cells)}
+    pays = {"G": goal, "x": exit, "~": pit}
+    successor = np.zeros((len(cells), 4), np.int32)
+    reward = np.full((len(cells), 4), float(step))
+    terminal = np.zeros((len(cells), 4), bool)
+    for (r, c), here in state.items():
+        for action, (down, right) in enumerate(_MOVES):
+            there = (r + down, c + right)
+            character = _character(rows, there)
+            successor[here, action] = state.get(there, here)
+            reward[here, action] = pays.get(character, step)
+            terminal[here, action] = character in pays
+    limit = max(100, 4 * len(cells)) if max_steps is None else max_steps
+    layout = Layout(tuple(row.translate(_DRAWN) for row in rows), tuple(cells))
+    mdp = deterministic(name, successor, reward, terminal, 0, limit, action_names=_COMPASS, layout=layout)
+    is_start = np.array([rows[r][c] == "S" for r, c in cells])
+    mdp = replace(mdp, start=is_start / is_start.sum())
+    is_before_goal = [any(_character(rows, (r + d, c + e)) == "G" for d, e in _MOVES) for r, c in cells]
+    if not (mdp.reachable & is_before_goal).any():
+        raise InvalidInput(f"{name}: no way leads from a start to a goal; allowed: mazes that can be solved")
+    return mdp
+
+
+def read_maze(path: str | os.PathLike[str]) -> MDP:
+    """The maze that a text file draws; see `maze`. It carries the name of its file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InvalidInput(f"{path} is not there; allowed: a text file that draws a maze") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it is not text").lower()
+        raise InvalidInput(f"cannot read {path}: {reason}; allowed: a text file that draws a maze") from error
+    return maze(text, name=Path(path).stem)
+
+
+def _character(rows: list[str], cell: tuple[int, int]) -> str:
+    """What lies in a cell; beyond the edge, a wall."""
+    r, c = cell
+    return rows[r][c] if 0 <= r < len(rows) and 0 <= c < len(rows[r]) else _WALL
+
+
+def _rows(text: str, name: str) -> list[str]:
+    """The lines of the drawing, checked. Lines are counted from the first of the text, as an editor does."""
+    lines = {number: line.rstrip() for number, line in enumerate(dedent(text).splitlines(), start=1)}
+    filled = [number for number, line in lines.items() if line]
+    if not filled:
+        raise InvalidInput(f"{name}: the maze is empty; allowed: lines of {_CHARACTERS}")
+    first, last = filled[0], filled[-1]
+    rows = {number: lines[number] for number in range(first, last + 1)}
+    for number, row in rows.items():
+        for column, character in enumerate(row, start=1):
+            if character not in ".SGx#~":
+                raise InvalidInput(f"{name}: line {number}, column {column} is {character!r}; allowed: {_CHARACTERS}")
+        if len(row) != len(rows[first]):
+            raise InvalidInput(
+                f"{name}: line {number} has {len(row)} cells, line {first} has {len(rows[first])}; "
+                "allowed: lines of equal length"
+            )
+    drawn = "".join(rows.values())
+    for character, what in (("S", "start"), ("G", "goal")):
+        if character not in drawn:
+            raise InvalidInput(f"{name}: the maze has no {what}; allowed: at least one {character}")
+    return list(rows.values())

@@ -1,0 +1,122 @@
+"""`dorax explore`: worlds and agents by name, and the page that is written."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from dorax import cli, explorer, mdps
+
+
+def fails(capsys, *arguments):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["explore", *arguments])
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    assert stopped.value.code == 2
+    return lines[0]
+
+
+@pytest.mark.parametrize("name", ["bridge", "tree", "cliff", "deep_sea", "FrozenLake-v1", "Taxi-v4", "dorax/Bridge-v0"])
+def test_a_name_is_a_world(name):
+    assert explorer.world(name).states > 1
+
+
+def test_a_frozen_lake_is_drawn_as_gymnasium_draws_it():
+    lake = explorer.world("FrozenLake-v1")
+    assert lake.layout.rows == ("S...", ".#.#", "...#", "#..G")
+    # South from the start, if it does not slip, leads to the cell below.
+    below = lake.layout.cells.index((1, 0))
+    assert below in lake.successor[0, lake.action_names.index("south")]
+
+
+def test_every_agent_has_a_name_and_its_discounts():
+    mdp = mdps.bridge(3)
+    for name in explorer.AGENTS:
+        agent = explorer.agents([name], mdp, discount=0.8, e_discount=0.7)[name]
+        assert agent.discount == 0.8
+        assert getattr(agent.counter, "discount", 0.7) == 0.7
+
+
+def test_a_temperature_grows_with_what_there_is_to_gain():
+    def temperature(mdp):
+        return explorer.agents(["softmax"], mdp, 0.9, 0.9)["softmax"].rule.policy.temperature
+
+    assert temperature(mdps.bridge(3)) == pytest.approx(1.0)
+    assert temperature(mdps.bridge(3, normalised=True)) == pytest.approx(0.1)
+    assert temperature(mdps.cliff()) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["brigde"], "MDP 'brigde' is unknown; allowed: bridge,"),
+        (["nowhere.txt"], "nowhere.txt is not there"),
+        (["bridge", "--agent", "e-value"], "agent 'e-value' is unknown; allowed: e-values,"),
+        (["bridge", "--agent", "visits", "visits"], "one, or two that differ"),
+        (["bridge", "--agent", "visits", "softmax", "e-values"], "one, or two that differ"),
+        (["bridge", "--episodes", "0"], "episodes is 0"),
+        (["bridge", "--discount", "1"], "discount is 1"),
+        (["bridge", "--e-discount", "1.5"], "exploration discount is 1.5"),
+        (["bridge", "--seed", "-1"], "-1"),
+        (["CartPole-v1"], "no transition table"),
+        (["bridge", "--episodes", "1", "--out", "/proc/nowhere/page.html"], "cannot write"),
+    ],
+)
+def test_what_cannot_be_explored_is_one_line(capsys, tmp_path, arguments, words):
+    out = [] if "--out" in arguments else ["--out", str(tmp_path / "page.html")]
+    assert words in fails(capsys, *arguments, *out)
+    assert not (tmp_path / "page.html").exists()
+
+
+def data_of(page):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_a_drawn_maze_becomes_one_page_that_loads_nothing(capsys, tmp_path):
+    (tmp_path / "my_maze.txt").write_text("S..\n.#.\n..G\n")
+    out = tmp_path / "deep" / "page.html"
+    cli.main(["explore", str(tmp_path / "my_maze.txt"), "--episodes", "3", "--out", str(out)])
+    assert capsys.readouterr().out == f"wrote {out}\n"
+    page = out.read_text()
+    assert "<title>dorax explore: my_maze</title>" in page
+    assert "http" not in page
+    assert not re.search(r'(src|href)="(?!data:)', page)
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_the_page_holds_every_number_that_was_recorded(tmp_path):
+    mdp = mdps.tree(3)
+    recordings = {
+        name: explorer.record(mdp, agent, 12)
+        for name, agent in explorer.agents(["e-values", "softmax"], mdp, 0.9, 0.9).items()
+    }
+    explorer.write_page(tmp_path / "page.html", mdp, recordings)
+    data = data_of((tmp_path / "page.html").read_text())
+    assert data["episodes"] == list(range(13))
+    for frames, recording in zip(data["agents"], recordings.values(), strict=True):
+        tables = {name: np.zeros(mdp.available.size) for name in ("visits", "counts", "q")}
+        for shown, frame in zip(frames, recording.frames, strict=True):
+            assert shown["path"] == frame.path.tolist()
+            for name, table in tables.items():
+                table[shown["pairs"]] = shown[name]
+                expected = np.where(mdp.available, getattr(frame, name), 0).ravel()
+                np.testing.assert_allclose(table, expected, rtol=1e-6)
+
+
+def test_a_name_with_markup_stays_text(tmp_path):
+    mdp = mdps.maze("SG", name="</script><b>")
+    agents = explorer.agents(["visits"], mdp, 0.9, 0.9)
+    explorer.write_page(tmp_path / "page.html", mdp, {"visits": explorer.record(mdp, agents["visits"], 1)})
+    assert "</script><b>" not in (tmp_path / "page.html").read_text()
+
+
+def test_agents_that_were_recorded_at_different_episodes_are_refused(tmp_path, refused):
+    mdp = mdps.bridge(3)
+    agent = explorer.agents(["visits"], mdp, 0.9, 0.9)["visits"]
+    with refused("2 different lists of episodes"):
+        explorer.write_page(
+            tmp_path / "page.html", mdp, {name: explorer.record(mdp, agent, n) for name, n in (("a", 2), ("b", 3))}
+        )

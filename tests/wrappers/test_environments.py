@@ -1,0 +1,264 @@
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import dorax
+from dorax.wrappers import GeneralizedCounts
+
+
+class Script(gymnasium.Env):
+    """Walks through states that are written down: 0, 1, 2, ... , and ends as told after so many steps."""
+
+    observation_space, action_space = spaces.Discrete(8), spaces.Discrete(2)
+
+    def __init__(self, length=3, ending="terminated"):
+        self.length, self.ending, self.at = length, ending, 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = 0
+        return 0, {}
+
+    def step(self, action):
+        self.at += 1
+        is_over = self.at == self.length
+        return (
+            self.at,
+            float(action),
+            is_over and self.ending == "terminated",
+            is_over and self.ending == "truncated",
+            {"inner": 1},
+        )
+
+
+def bonus_of(count, scale=0.1):
+    return scale / np.sqrt(count)
+
+
+def test_the_bonus_is_added_and_the_truth_stays_in_info():
+    env = dorax.EValueBonus(Script(), scale=0.5, discount=0.0)
+    env.reset()
+    _, reward, _, _, info = env.step(1)
+    assert info == {"inner": 1, "true_reward": 1.0, "bonus": 0.5, "generalized_count": 1.0}
+    assert reward == 1.5
+    env.reset()
+    _, reward, _, _, info = env.step(1)
+    assert info["generalized_count"] == 2
+    assert reward == 1 + 0.5 / np.sqrt(2)
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CliffWalking-v1", "Blackjack-v1", "dorax/DeepSea-v0"])
+def test_a_wrapped_environment_passes_gymnasiums_own_checks(name):
+    """But for one: a bonus, other than any reward, is not the same the second time."""
+    with pytest.warns(UserWarning, match="unwrapped"):  # the checker's word on any wrapper
+        check_env(dorax.EValueBonus(gymnasium.make(name), scale=0.0), skip_render_check=True)
+
+
+def test_tuples_of_observations_are_counted():
+    env = dorax.EValueBonus(gymnasium.make("Blackjack-v1"), discount=0.0)
+    first, _ = env.reset(seed=1)
+    env.step(0)
+    again, _ = env.reset(seed=1)
+    assert first == again
+    assert env.step(0)[4]["generalized_count"] == 2
+
+
+def test_continuous_states_are_tiled_and_those_without_bounds_too():
+    env = dorax.EValueBonus(gymnasium.make("CartPole-v1"))
+    env.reset(seed=0)
+    counts = [env.step(0)[4]["generalized_count"] for _ in range(5)]
+    assert np.isfinite(counts).all()
+    assert isinstance(env.exploration.counts.features, dorax.Tiles)
+
+
+@pytest.mark.parametrize("ending", ["terminated", "truncated"])
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_a_vector_of_environments_counts_as_its_episodes_would_one_by_one(mode, ending):
+    """Two environments of different lengths, in every autoreset mode, against a plain loop over their episodes."""
+    lengths = (2, 3)
+    vector = dorax.VectorEValueBonus(
+        SyncVectorEnv([lambda n=n: Script(n, ending) for n in lengths], autoreset_mode=mode), discount=0.9
+    )
+    oracle = GeneralizedCounts(Script.observation_space, Script.action_space, lanes=2, discount=0.9)
+    random, at, is_over = np.random.default_rng(0), [0, 0], [False, False]
+    vector.reset(seed=0)
+    for lane in (0, 1):
+        oracle.begin(lane, 0)
+    for _ in range(25):
+        actions = random.integers(2, size=2)
+        if mode is AutoresetMode.DISABLED and any(is_over):
+            vector.reset(options={"reset_mask": np.array(is_over)})
+            for lane in (0, 1):
+                if is_over[lane]:
+                    at[lane], is_over[lane] = 0, False
+                    oracle.begin(lane, 0)
+        _, rewards, terminated, truncated, infos = vector.step(actions)
+        for lane in (0, 1):
+            if is_over[lane]:  # next-step mode: this step only began anew
+                assert rewards[lane] == infos["bonus"][lane] == 0
+                assert not infos["_bonus"][lane]
+                at[lane], is_over[lane] = 0, False
+                oracle.begin(lane, 0)
+                continue
+            at[lane] += 1
+            ends = at[lane] == lengths[lane]
+            count = oracle.visit(
+                lane, actions[lane], at[lane], ends and ending == "terminated", ends and ending == "truncated"
+            )
+            assert ends == (terminated[lane] or truncated[lane])
+            assert infos["generalized_count"][lane] == count
+            assert infos["true_reward"][lane] == actions[lane]
+            assert rewards[lane] == pytest.approx(actions[lane] + bonus_of(count))
+            is_over[lane] = ends
+            if ends and mode is AutoresetMode.SAME_STEP:
+                at[lane], is_over[lane] = 0, False
+                oracle.begin(lane, 0)
+    np.testing.assert_array_equal(vector.exploration.counts.of(range(8)), oracle.of(range(8)))
+
+
+def test_observations_that_are_overwritten_in_place_are_counted_where_they_were():
+    vector = SyncVectorEnv([lambda: gymnasium.make("MountainCar-v0")], copy=False)
+    copied = SyncVectorEnv([lambda: gymnasium.make("MountainCar-v0")])
+    counts = []
+    for env in (dorax.VectorEValueBonus(vector), dorax.VectorEValueBonus(copied)):
+        env.reset(seed=3)
+        counts.append([env.step(np.array([i % 3]))[4]["generalized_count"][0] for i in range(30)])
+    assert counts[0] == counts[1]
+
+
+def test_a_scale_may_follow_a_schedule():
+    env = dorax.EValueBonus(Script(100), scale=dorax.LinearSchedule(1.0, 0.0, steps=2), discount=0.0)
+    env.reset()
+    assert [env.step(0)[1] for _ in range(4)] == [1.0, 0.5, 0.0, 0.0]
+
+
+def test_switched_off_for_evaluation_nothing_is_counted_and_nothing_is_paid():
+    env = dorax.EValueBonus(Script(100), discount=0.0)
+    env.reset()
+    env.step(0)
+    env.reset()
+    before = env.exploration.counts.of(range(8))
+    with env.exploration.off():
+        env.reset()
+        _, reward, _, _, info = env.step(0)
+        assert (reward, info["bonus"], info["generalized_count"]) == (0.0, 0.0, 1.0)
+        env.step(1)
+    np.testing.assert_array_equal(env.exploration.counts.of(range(8)), before)
+    assert env.step(1)[4]["generalized_count"] == 1
+    assert env.exploration.is_on
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "MountainCar-v0"])
+def test_a_saved_exploration_goes_on_as_if_it_had_never_stopped(name, tmp_path):
+    def walk(env, seed, steps=60):
+        env.reset(seed=seed)
+        env.action_space.seed(seed)
+        bonuses = []
+        for _ in range(steps):
+            _, _, terminated, truncated, info = env.step(env.action_space.sample())
+            bonuses.append(info["bonus"])
+            if terminated or truncated:
+                env.reset()
+        env.reset()
+        return bonuses
+
+    first = dorax.EValueBonus(gymnasium.make(name), scale=dorax.LinearSchedule(1, 0, 1000))
+    walk(first, 0)
+    first.exploration.save(tmp_path / "counts.npz")
+    second = dorax.EValueBonus(gymnasium.make(name), scale=dorax.LinearSchedule(1, 0, 1000))
+    second.exploration.load(tmp_path / "counts.npz")
+    assert walk(first, 1) == walk(second, 1)
+    assert first.exploration.history.rows() == second.exploration.history.rows()
+
+
+def test_a_saved_file_of_another_space_or_another_discount_is_refused(tmp_path, refused):
+    path = tmp_path / "counts.npz"
+    dorax.EValueBonus(gymnasium.make("FrozenLake-v1")).exploration.save(path)
+    with refused("was saved for observations: Discrete(16)"):
+        dorax.EValueBonus(gymnasium.make("CliffWalking-v1")).exploration.load(path)
+    with refused("discount 0.99"):
+        dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), discount=0.5).exploration.load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", None])
+def test_what_is_not_a_saved_exploration_is_refused(content, tmp_path, refused):
+    path = tmp_path / "counts.npz"
+    if content is None:
+        np.savez(path, other=1)
+    else:
+        path.write_bytes(content)
+    with refused("cannot read"):
+        dorax.EValueBonus(Script()).exploration.load(path)
+
+
+def test_a_second_bonus_is_refused_around_or_within(refused):
+    wrapped = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"))
+    with refused("has a bonus already"):
+        dorax.EValueBonus(wrapped)
+    with refused("has a bonus already"):
+        dorax.EValueBonus(gymnasium.wrappers.TimeLimit(wrapped, 10))
+    with refused("has a bonus already"):
+        dorax.VectorEValueBonus(SyncVectorEnv([lambda: dorax.EValueBonus(Script())]))
+
+
+def test_each_wrapper_takes_its_own_kind_of_environment(refused):
+    with refused("VectorEValueBonus"):
+        dorax.EValueBonus(SyncVectorEnv([Script]))
+    with refused("EValueBonus around it"):
+        dorax.VectorEValueBonus(Script())
+
+
+@pytest.mark.parametrize("mode", [None, "Sometimes"])
+def test_an_unknown_autoreset_mode_is_refused(mode, refused):
+    vector = SyncVectorEnv([Script])
+    vector.metadata = {**vector.metadata, "autoreset_mode": mode}
+    with refused("autoreset mode", "AutoresetMode.SAME_STEP"):
+        dorax.VectorEValueBonus(vector)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"scale": -1}, {"scale": np.nan}, {"discount": 1.0}, {"learning_rate": 0.0}, {"bonus": 3}],
+    ids=str,
+)
+def test_options_out_of_range_are_refused(options, refused):
+    with refused():
+        dorax.EValueBonus(Script(), **options)
+
+
+def test_an_observation_that_is_no_number_is_refused(refused):
+    class Broken(Script):
+        observation_space = spaces.Box(0, 1, (2,))
+
+        def reset(self, *, seed=None, options=None):
+            return np.float32([0, 0]), {}
+
+        def step(self, action):
+            return np.float32([0, np.nan]), 0.0, False, False, {}
+
+    env = dorax.EValueBonus(Broken())
+    env.reset()
+    with refused("an observation contains nan"):
+        env.step(0)
+
+
+def test_other_peoples_values_and_our_counts_choose_actions_together():
+    exploration = dorax.Exploration(Script.observation_space, Script.action_space, discount=0.0)
+    rule = dorax.LLL(dorax.Softmax(1.0))
+    values = np.log([[0.75, 0.25]])
+    chosen = []
+    for _ in range(40):
+        exploration.begin(0)
+        action = int(exploration.act(rule, values, [0])[0])
+        chosen.append(action)
+        exploration.visit(action, 0.0, 1, True, False)
+    assert np.bincount(chosen).tolist() == [30, 10]  # determinized, they keep the frequencies of softmax
+
+
+def test_values_of_another_shape_are_refused(refused):
+    exploration = dorax.Exploration(Script.observation_space, Script.action_space)
+    with refused("values have the shape (1, 3)"):
+        exploration.act(dorax.LLL(dorax.Softmax(1.0)), np.zeros((1, 3)), [0])
