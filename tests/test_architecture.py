@@ -20,7 +20,7 @@ ALLOWED = {
     "wrappers": {"core", "files", "linear"},
     "training": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
     "study": {"core", "files"},
-    "experiments": {"core", "files", "mdps", "envs", "lanes", "tabular", "linear", "deep", "study"},
+    "experiments": {"core", "files", "mdps", "envs", "lanes", "tabular", "linear", "deep", "wrappers", "study"},
     "bench": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
     "explorer": {"core", "files", "mdps", "envs", "lanes", "tabular"},
     "cli": {"core", "envs", "lanes", "deep", "study", "experiments", "bench", "explorer"},

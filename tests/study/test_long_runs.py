@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from dorax import InvalidInput
 from dorax.study import long_runs
 from dorax.study.claims import judged
 from dorax.study.experiment import Experiment, LongRun, Size
@@ -32,7 +33,22 @@ def experiment(trained):
     def runs(size):
         return [train(agent, seed) for seed in range(size.seeds) for agent in ("bold", "shy")]
 
-    return Experiment("fig", "a title", "", lambda size: (), [], lambda *_: None, 1, size=Size(2), long_runs=runs)
+    def check_machine(size):
+        if size.is_full:
+            raise InvalidInput("game needs a GPU; allowed: --quick")
+
+    return Experiment(
+        "fig",
+        "a title",
+        "",
+        lambda size: (),
+        [],
+        lambda *_: None,
+        1,
+        size=Size(2),
+        long_runs=runs,
+        check_machine=check_machine,
+    )
 
 
 @pytest.fixture
@@ -62,7 +78,7 @@ def test_on_what_it_was_run_is_kept_with_a_run(experiment, store):
     assert "commit " in where
 
 
-def test_a_full_run_needs_a_gpu_unless_all_of_it_is_recorded(experiment, store, trained, refused, tmp_path):
+def test_a_full_run_needs_its_machine_unless_all_of_it_is_recorded(experiment, store, trained, refused, tmp_path):
     with refused("game", "GPU", "--quick"):
         long_runs.run("game", experiment, experiment.size, store, ignore, Manner())
     long_runs.run("game", experiment, QUICK, store, ignore, Manner())

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from dorax.core.checks import InvalidInput
 from dorax.deep.pixels.agent import PixelAgent
 from dorax.deep.pixels.keeping import train_and_keep
 from dorax.deep.pixels.training import PixelTraining
@@ -71,6 +72,13 @@ def long_runs(size: Size) -> list[LongRun]:
     rest += [(E_VALUES_THEIRS, 0), (E_VALUES_THEIRS, 1), (DQN_THEIRS, 0)]
     wanted = first + (rest if size.is_full else [(DENSITY, 0)])
     return [_long_run(agent, training(agent, seed, size)) for agent, seed in wanted]
+
+
+def check_machine(size: Size) -> None:
+    import jax
+
+    if size.is_full and jax.default_backend() == "cpu":
+        raise InvalidInput("freeway needs a GPU, and JAX finds none; allowed: --quick, a taste that runs anywhere")
 
 
 def _long_run(name: str, work: PixelTraining) -> LongRun:
@@ -259,4 +267,5 @@ EXPERIMENT = Experiment(
     quick=Size(seeds=1, fraction=0.0002),
     tables=tables,
     long_runs=long_runs,
+    check_machine=check_machine,
 )

@@ -79,7 +79,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class LongRun:
-    """One seed of one agent that takes minutes to hours on a GPU.
+    """One seed of one agent that takes long, or needs what not every machine has.
 
     `what` is everything that its result depends on, in words: a result of anything else is
     none of it. `train` is given a folder to keep checkpoints in, from which it goes on if it was
@@ -96,7 +96,8 @@ class LongRun:
 class Experiment:
     """One figure: its cells at a given size, its claims, and how it is drawn.
 
-    One that needs a GPU has `long_runs`, in the order in which to run them, and no cells.
+    One that takes long or needs what not every machine has, such as a GPU, has `long_runs`,
+    in the order in which to run them, and no cells; `check_machine` raises where they cannot be run.
     """
 
     figure: str
@@ -111,6 +112,7 @@ class Experiment:
     quick: Size = QUICK
     tables: Callable[[Results], Sequence[Table]] | None = None
     long_runs: Callable[[Size], Sequence[LongRun]] | None = None
+    check_machine: Callable[[Size], None] | None = None
 
     def agents(self, size: Size) -> list[str]:
         """The names of the agents that it runs."""

@@ -22,7 +22,6 @@ from pathlib import Path
 
 import xarray as xr
 
-from dorax.core.checks import InvalidInput
 from dorax.study.experiment import AXES, Axis, Experiment, LongRun, Size
 from dorax.study.results import CellResult, NotRun, Results, Watch, last_size, remember_size
 from dorax.study.store import Store
@@ -47,7 +46,8 @@ def run(name: str, experiment: Experiment, size: Size, store: Store, watch: Watc
             continue
         if size.is_full and not manner.fresh and _found(_recorded(name, path), long_run, store) is not None:
             continue
-        _check_machine(name, size)
+        if experiment.check_machine is not None:
+            experiment.check_machine(size)
         began = time.perf_counter()
         progress = watch(f"{long_run.agent}, seed {long_run.seed}")
         data = long_run.train(path.with_suffix(""), manner.keeps_replay, progress)
@@ -56,13 +56,6 @@ def run(name: str, experiment: Experiment, size: Size, store: Store, watch: Watc
         store.save(path, data.assign_attrs(_provenance()))
     remember_size(name, size, store)
     return load(name, experiment, store)
-
-
-def _check_machine(name: str, size: Size) -> None:
-    import jax
-
-    if size.is_full and jax.default_backend() == "cpu":
-        raise InvalidInput(f"{name} needs a GPU, and JAX finds none; allowed: --quick, a taste that runs anywhere")
 
 
 def load(name: str, experiment: Experiment, store: Store) -> Results:

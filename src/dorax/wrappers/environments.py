@@ -13,7 +13,7 @@ from dorax.core.checks import InvalidInput
 from dorax.wrappers.exploration import Exploration, Options
 
 
-class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any]):
+class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
     """Adds to the reward a bonus that shrinks with the generalized count of the state-action pair.
 
         env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), scale=0.1, discount=0.9)
@@ -27,7 +27,8 @@ class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any]):
         if isinstance(env, VectorEnv):
             raise InvalidInput(f"the environment is a vector of them, {env}; allowed: VectorEValueBonus around it")
         refuse_twice(env)
-        super().__init__(env)
+        gymnasium.utils.RecordConstructorArgs.__init__(self, **options)
+        gymnasium.Wrapper.__init__(self, env)
         self.exploration = Exploration(env.observation_space, env.action_space, **options)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

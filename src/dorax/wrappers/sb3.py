@@ -4,7 +4,7 @@ Needs `pip install 'dorax[sb3]'`; nothing else in dorax imports this module.
 """
 
 # Stable-Baselines3: typed in part only.
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportMissingImports=false
 
 from __future__ import annotations
 

@@ -1,0 +1,98 @@
+"""One run of a Stable-Baselines3 agent with a bonus: its true returns over time."""
+
+# Stable-Baselines3: typed in part only.
+# pyright: reportUnknownMemberType=false, reportMissingImports=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+
+from dorax.experiments._rnd import RNDBonus
+from dorax.lanes.running import Progress
+from dorax.wrappers.sb3 import VecEValueBonus
+
+RECORDS = 50
+
+
+BONUSES: dict[str, Callable[..., Any]] = {
+    "no bonus": lambda env, scale, seed: env,
+    "E-values": lambda env, scale, seed: VecEValueBonus(env, scale=scale, discount=0.99, seed=seed),
+    "visits": lambda env, scale, seed: VecEValueBonus(env, scale=scale, discount=0.0, seed=seed),
+    "RND": RNDBonus,
+}
+
+
+def returns_over_time(
+    algorithm: str,
+    environment: tuple[str, dict[str, Any]],
+    steps: int,
+    with_bonus: Callable[[Any], Any],
+    seed: int,
+    progress: Progress | None,
+) -> xr.Dataset:
+    """The mean true return of the episodes that ended in each of so many parts of a run."""
+    torch.set_num_threads(1)
+    name, keywords = environment
+    env = with_bonus(make_vec_env(name, _LANES[algorithm], seed=seed, env_kwargs=keywords))
+    episodes = _Episodes(steps, progress)
+    _MODELS[algorithm](env, seed).learn(steps, callback=episodes)
+    env.close()
+    edges = np.linspace(0, steps, RECORDS + 1)
+    return xr.Dataset({"record_step": ("record", edges[1:]), "record_return": ("record", episodes.means(edges))})
+
+
+def _ppo(env: Any, seed: int) -> PPO:
+    return PPO("MlpPolicy", env, n_steps=128, batch_size=256, ent_coef=0.01, seed=seed, device="cpu")
+
+
+def _dqn(env: Any, seed: int) -> DQN:
+    return DQN(
+        "MlpPolicy",
+        env,
+        buffer_size=50_000,
+        learning_starts=500,
+        target_update_interval=500,
+        exploration_fraction=0.3,
+        seed=seed,
+        device="cpu",
+    )
+
+
+# The defaults of Stable-Baselines3, but for sizes that suit short runs.
+_MODELS: dict[str, Callable[[Any, int], Any]] = {"PPO": _ppo, "DQN": _dqn}
+_LANES = {"PPO": 8, "DQN": 1}
+
+
+class _Episodes(BaseCallback):
+    """Keeps the true return of every episode, and when it ended."""
+
+    def __init__(self, steps: int, progress: Progress | None) -> None:
+        super().__init__()
+        self._steps, self._progress = steps, progress
+        self._ended: list[tuple[int, float]] = []
+
+    def _on_step(self) -> bool:
+        for info in self.locals["infos"]:
+            if "episode" in info:  # by Monitor, which sits inside of any bonus
+                self._ended.append((self.num_timesteps, float(info["episode"]["r"])))
+        if self._progress is not None and self.num_timesteps % 1024 == 0:
+            self._progress(min(self.num_timesteps / self._steps, 1.0), self.num_timesteps)
+        return True
+
+    def means(self, edges: np.ndarray) -> np.ndarray:
+        """The mean of each part; where no episode ended, that of the part before."""
+        step, total = np.array(self._ended, np.float64).reshape(-1, 2).T
+        means = [0.0]
+        for low, high in pairwise(edges):
+            is_within = (low < step) & (step <= high)
+            means.append(float(total[is_within].mean()) if is_within.any() else means[-1])
+        return np.array(means[1:])

@@ -1,0 +1,219 @@
+"""Somebody else's agents: PPO and DQN of Stable-Baselines3 on sparse problems, with bonuses of three kinds and none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from dorax.core.checks import InvalidInput
+from dorax.study import figures
+from dorax.study.claims import Claim, Estimate
+from dorax.study.experiment import Experiment, LongRun, Size, Table
+from dorax.study.results import Results
+from dorax.study.statistics import Times, difference_of_shares, median, ratio_of_medians, share
+
+NONE, E_VALUES, VISITS, RND = "no bonus", "E-values", "visits", "RND"
+GRID = (0.1, 0.3, 1.0)
+TUNING_SEEDS = 1_000_000, 1_000_001
+SOLVED = 0.5  # mean true return; the best is 0.99 at sea and 1 on the hill
+WINDOW = 5  # records that a mean return is taken over: a tenth of a run
+STYLES = {NONE: figures.COLOURS[0], VISITS: figures.COLOURS[1], RND: figures.COLOURS[4], E_VALUES: figures.COLOURS[6]}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be solved, by which algorithm, and within how many steps."""
+
+    algorithm: str
+    environment: str
+    keywords: dict[str, int]
+    steps: int
+
+
+PROBLEMS = {
+    "PPO, deep sea of 20": Problem("PPO", "dorax/DeepSea-v0", {"size": 20}, 60_000),
+    "DQN, deep sea of 14": Problem("DQN", "dorax/DeepSea-v0", {"size": 14}, 60_000),
+    "PPO, sparse mountain car": Problem("PPO", "dorax/SparseMountainCar-v0", {}, 150_000),
+}
+SCALES = {  # the best of the grid on the tuning seeds
+    (problem, kind): 0.1 for problem in PROBLEMS for kind in (E_VALUES, VISITS, RND)
+}
+
+
+def agent_name(problem: str, kind: str) -> str:
+    return f"{problem}: {kind}"
+
+
+def tuning_name(problem: str, kind: str, scale: float) -> str:
+    return f"{problem}: {kind}, scale {scale:g}, tuning"
+
+
+def long_runs(size: Size) -> list[LongRun]:
+    """The runs that scales were chosen by, then those that are judged."""
+    if not size.is_full:
+        short = Problem("PPO", "dorax/DeepSea-v0", {"size": 6}, size.of(60_000))
+        return [_run(agent_name("PPO, deep sea of 20", kind), short, kind, 0.1, 0) for kind in STYLES]
+    tuning = [
+        _run(tuning_name(name, kind, scale), problem, kind, scale, seed)
+        for name, problem in PROBLEMS.items()
+        for kind in (E_VALUES, VISITS, RND)
+        for scale in GRID
+        for seed in TUNING_SEEDS
+    ]
+    judged = [
+        _run(agent_name(name, kind), problem, kind, SCALES.get((name, kind), 0.0), seed)
+        for name, problem in PROBLEMS.items()
+        for seed in range(size.seeds)
+        for kind in STYLES
+    ]
+    return tuning + judged
+
+
+def _run(name: str, problem: Problem, kind: str, scale: float, seed: int) -> LongRun:
+    what = {"problem": asdict(problem), "kind": kind, "scale": scale}
+    return LongRun(name, seed, json.dumps(what), partial(_train, problem, kind, scale, seed))
+
+
+def _train(
+    problem: Problem, kind: str, scale: float, seed: int, folder: Path, keeps: bool, progress: Any
+) -> xr.Dataset:
+    del folder, keeps  # a minute: nothing to keep on the way
+    from dorax.experiments import _sb3_runs
+
+    return _sb3_runs.returns_over_time(
+        problem.algorithm,
+        (problem.environment, problem.keywords),
+        problem.steps,
+        partial(_sb3_runs.BONUSES[kind], scale=scale, seed=seed),
+        seed,
+        progress,
+    )
+
+
+def check_machine(size: Size) -> None:
+    del size
+    if find_spec("stable_baselines3") is None:
+        raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install 'dorax[sb3]'")
+
+
+def mean_return(data: xr.Dataset) -> np.ndarray:
+    return figures.trailing_mean(data.record_return.values, WINDOW)
+
+
+def times_of(data: xr.Dataset) -> Times:
+    """Steps until the mean true return first is that of a solved problem."""
+    is_there = mean_return(data) >= SOLVED
+    steps = data.record_step.values
+    first = np.take_along_axis(steps, np.argmax(is_there, axis=1)[:, None], axis=1)[:, 0]
+    is_reached = np.asarray(is_there.any(axis=1))
+    return Times(np.where(is_reached, first, steps[:, -1]), is_reached)
+
+
+def area(data: xr.Dataset) -> float:
+    """What scales are chosen by: the mean true return over whole runs."""
+    return float(data.record_return.mean())
+
+
+def best_scale(results: Results, problem: str, kind: str) -> float:
+    return max(GRID, key=lambda scale: area(results[tuning_name(problem, kind, scale)].data()))
+
+
+def solved_more_often(problem: str, often: str, seldom: str) -> Claim:
+    def estimate(results: Results) -> Estimate:
+        solved = [times_of(results[agent_name(problem, kind)].data()).is_reached for kind in (often, seldom)]
+        counts = ", ".join(
+            f"{int(x.sum())} of {len(x)} with {kind}" for kind, x in zip((often, seldom), solved, strict=True)
+        )
+        interval = difference_of_shares(*((int(x.sum()), len(x)) for x in solved))
+        return Estimate(f"share of runs whose mean return reaches {SOLVED:g}: {counts}", interval, len(solved[0]))
+
+    return Claim(f"{problem}: more runs solve it with {often} than with {seldom}", estimate, above=0.0)
+
+
+def solved_sooner(problem: str, soon: str, late: str) -> Claim:
+    def estimate(results: Results) -> Estimate:
+        slow, fast = (times_of(results[agent_name(problem, kind)].data()) for kind in (late, soon))
+        words = f"steps until a mean return of {SOLVED:g}, {late} over {soon} (medians)"
+        return Estimate(words, ratio_of_medians(slow, fast), len(fast.time))
+
+    return Claim(f"{problem}: solved sooner with {soon} than with {late}", estimate, above=1.0)
+
+
+def draw(results: Results, figure: Figure) -> None:
+    figure.set_size_inches(12, 4)
+    shown = [name for name in PROBLEMS if any(agent_name(name, kind) in results.cells for kind in STYLES)]
+    panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    for name, panel in zip(shown, panels, strict=True):
+        for kind, colour in STYLES.items():
+            if agent_name(name, kind) in results.cells:
+                data = results[agent_name(name, kind)].data()
+                x, returns = data.record_step.values[0] / 1e3, mean_return(data)
+                panel.plot(x, returns.T, color=colour, linewidth=0.5, alpha=0.5)
+                figures.draw_band(panel, x, returns.T, figures.mean_over_seeds, color=colour, label=kind)
+        panel.set_title(name, loc="left", fontsize=10)
+        panel.set_xlabel("thousand steps")
+        figures.tidy(panel)
+    panels[0].set_ylabel("mean true return")
+    figures.legend_below(figure, panels[0])
+
+
+def tables(results: Results) -> Sequence[Table]:
+    rows = []
+    for name in PROBLEMS:
+        for kind in STYLES:
+            if agent_name(name, kind) in results.cells:
+                data = results[agent_name(name, kind)].data()
+                times = times_of(data)
+                solved = share(int(times.is_reached.sum()), len(times.time))
+                soon = median(times.latest)
+                words = f"{solved.value:.0%} [{solved.low:.0%}, {solved.high:.0%}]"
+                scale = SCALES.get((name, kind))
+                when = f"{soon / 1e3:.0f}" if np.isfinite(soon) else "never"
+                rows.append((name, kind, "" if scale is None else f"{scale:g}", data.sizes["seed"], words, when))
+    header = ("problem", "bonus", "scale", "seeds", "runs that solve it", "after how many thousand steps (median)")
+    tuned = []
+    for name, kind in SCALES:
+        cells = [results.cells.get(tuning_name(name, kind, scale)) for scale in GRID]
+        tuned.append((name, kind, *("–" if cell is None else f"{area(cell.data()):.3f}" for cell in cells)))
+    headings = ("problem", "bonus", *(f"scale {scale:g}" for scale in GRID))
+    return [
+        Table("How many runs solve it, and when", header, rows),
+        Table("Mean true return on the tuning seeds, by which scales were chosen", headings, tuned),
+    ]
+
+
+EXPERIMENT = Experiment(
+    figure="beyond the paper",
+    title="Stable-Baselines3 on sparse problems, with bonuses of three kinds and none",
+    paper="",
+    notes="PPO and DQN as Stable-Baselines3 has them, wrapped in one line. E-values with γ_E = 0.99; visits are the "
+    "same wrapper with γ_E = 0; RND is random network distillation (Burda et al., 2018). The other bonuses are scale / "
+    "√c. The scale of each is the best of three on two seeds that are not among those judged. Returns are true ones, "
+    "without bonuses, of training episodes.",
+    cells=lambda size: (),
+    claims=[
+        claim
+        for name in PROBLEMS
+        for claim in (
+            solved_more_often(name, E_VALUES, NONE),
+            solved_sooner(name, E_VALUES, VISITS),
+            solved_sooner(name, E_VALUES, RND),
+        )
+    ],
+    draw=draw,
+    order=120,
+    size=Size(seeds=6),
+    quick=Size(seeds=1, fraction=0.05),
+    tables=tables,
+    long_runs=long_runs,
+    check_machine=check_machine,
+)
