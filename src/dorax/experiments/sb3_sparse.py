@@ -22,7 +22,7 @@ from dorax.study.results import Results
 from dorax.study.statistics import Times, difference_of_shares, median, ratio_of_medians, share
 
 NONE, E_VALUES, VISITS, RND = "no bonus", "E-values", "visits", "RND"
-GRID = (0.1, 0.3, 1.0)
+GRID = (0.03, 0.1, 0.3, 1.0)
 TUNING_SEEDS = 1_000_000, 1_000_001
 SOLVED = 0.5  # mean true return; the best is 0.99 at sea and 1 on the hill
 WINDOW = 5  # records that a mean return is taken over: a tenth of a run
@@ -197,7 +197,7 @@ EXPERIMENT = Experiment(
     paper="",
     notes="PPO and DQN as Stable-Baselines3 has them, wrapped in one line. E-values with γ_E = 0.99; visits are the "
     "same wrapper with γ_E = 0; RND is random network distillation (Burda et al., 2018). The other bonuses are scale / "
-    "√c. The scale of each is the best of three on two seeds that are not among those judged. Returns are true ones, "
+    "√c. The scale of each is the best of four on two seeds that are not among those judged. Returns are true ones, "
     "without bonuses, of training episodes.",
     cells=lambda size: (),
     claims=[
