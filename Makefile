@@ -4,16 +4,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: reproduce test test-slow lint check bench readme docs docs-links clean
+.PHONY: reproduce test test-slow test-sb3 lint check bench readme docs docs-links clean
 
 reproduce: .venv/.installed
 	$(BIN)/dorax reproduce
 
 test: lint check
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 -m "not slow and not sb3"
 
 test-slow: .venv/.developing
-	$(BIN)/pytest -n 2 -m slow
+	$(BIN)/pytest -n 2 -m "slow and not sb3"
+
+test-sb3: .venv/.sb3
+	$(BIN)/pytest -n 2 -m sb3
 
 lint: .venv/.developing
 	$(BIN)/ruff check .
@@ -51,4 +54,9 @@ clean:
 
 .venv/.documenting: .venv/.installed
 	$(INSTALL) '.[docs]'
+	touch $@
+
+# Stable-Baselines3 brings PyTorch, a large download.
+.venv/.sb3: .venv/.developing
+	$(INSTALL) '.[dev,sb3]'
 	touch $@

@@ -25,6 +25,7 @@ from dorax.linear import LinearAgent
 from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
 from dorax.training import train
 from dorax.wrappers import (
+    Diagnosis,
     EValueBonus,
     Exploration,
     GeneralizedCounts,
@@ -33,6 +34,7 @@ from dorax.wrappers import (
     Table,
     Tiles,
     VectorEValueBonus,
+    diagnose,
 )
 
 __version__ = "0.1.0"
@@ -40,9 +42,9 @@ __version__ = "0.1.0"
 envs.register()
 
 __all__ = [
-    "LLL", "UCB", "CountE", "DeepAgent", "Deficit", "DelayedQLearning", "EValueBonus", "EValues", "EpsilonGreedy",
-    "Exploration", "GeneralizedCounts", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE",
-    "LinearAgent", "LinearSchedule", "LogisticE", "Maps", "Network", "QLearning", "Sample", "Softmax", "Table",
-    "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "envs", "grid", "mdps", "train",
-    "use_all_cores",
+    "LLL", "UCB", "CountE", "DeepAgent", "Deficit", "DelayedQLearning", "Diagnosis", "EValueBonus", "EValues",
+    "EpsilonGreedy", "Exploration", "GeneralizedCounts", "InvalidInput", "InverseCount", "InverseRootCount",
+    "InverseRootLogE", "LinearAgent", "LinearSchedule", "LogisticE", "Maps", "Network", "QLearning", "Sample",
+    "Softmax", "Table", "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose",
+    "envs", "grid", "mdps", "train", "use_all_cores",
 ]  # fmt: skip

@@ -1,11 +1,12 @@
 """E-values for anybody's agent: wrappers that add a bonus to the reward, and what they are made of."""
 
 from dorax.wrappers.counts import GeneralizedCounts
+from dorax.wrappers.diagnosis import Diagnosis, diagnose
 from dorax.wrappers.environments import EValueBonus, VectorEValueBonus
 from dorax.wrappers.exploration import Exploration, LinearSchedule
 from dorax.wrappers.features import Network, Table, Tiles
 
 __all__ = [
-    "EValueBonus", "Exploration", "GeneralizedCounts", "LinearSchedule", "Network", "Table", "Tiles",
-    "VectorEValueBonus",
+    "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "LinearSchedule", "Network", "Table", "Tiles",
+    "VectorEValueBonus", "diagnose",
 ]  # fmt: skip

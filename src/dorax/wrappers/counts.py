@@ -99,10 +99,10 @@ class GeneralizedCounts:
             raise InvalidInput(f"the action is {action}; allowed: one of {in_one_line(self.action_space)}")
         return number
 
-    def table(self) -> tuple[list[int], np.ndarray, np.ndarray]:
-        """For every key that was visited, the generalized counts and the true visits of its pairs."""
+    def table(self) -> tuple[np.ndarray, np.ndarray]:
+        """The generalized counts and the true visits of all pairs of the states (or tiles) visited."""
         arrays = self._rows.arrays()
-        return list(self._rows.rows), arrays["counts"], arrays["visits"]
+        return arrays["counts"], arrays["visits"]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that was learned. What waits for its next action is not part of it."""

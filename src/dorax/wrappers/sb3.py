@@ -14,6 +14,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from dorax.core.checks import InvalidInput
+from dorax.core.policies import Softmax
+from dorax.core.rules import LLL
 from dorax.wrappers.environments import refuse_twice
 from dorax.wrappers.exploration import Exploration, Options
 
@@ -23,6 +25,9 @@ try:
     from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 except ImportError:
     raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install 'dorax[sb3]'") from None
+
+
+_RULE = LLL(Softmax(0.1))
 
 
 class VecEValueBonus(VecEnvWrapper):
@@ -82,14 +87,14 @@ class DirectedDQN(DQN):
 
     rule: Callable[..., Any]
 
-    def __init__(self, policy: Any, env: Any, *, rule: Callable[..., Any], **options: Any) -> None:
+    def __init__(self, policy: Any, env: Any, *, rule: Callable[..., Any] = _RULE, **options: Any) -> None:
         if not callable(rule):
             raise InvalidInput(
                 f"rule is {rule!r}; allowed: dorax.LLL, dorax.UCB, dorax.Deficit or a function like them"
             )
         self.rule = rule
         super().__init__(policy, env, **options)
-        if _exploration_of(self.env) is None:
+        if env is not None and _exploration_of(self.env) is None:  # a loaded model may have none
             raise InvalidInput(
                 "the environment counts nothing; allowed: one inside VecEValueBonus or dorax.EValueBonus"
             )
@@ -106,9 +111,6 @@ class DirectedDQN(DQN):
         actions = exploration.act(self.rule, values, each_of(observation) if is_vector else [observation])
         actions = actions + int(getattr(self.action_space, "start", 0))
         return (actions if is_vector else actions[0]), state
-
-    def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "rule"]
 
 
 def each_of(observations: Any) -> Sequence[Any]:

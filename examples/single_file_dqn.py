@@ -1,0 +1,67 @@
+"""DQN in one file, read from top to bottom, explored by LLL on a batch of Q-values and generalized counts.
+
+Everything of dorax is marked by a comment; the rest is any DQN.
+
+python examples/single_file_dqn.py
+"""
+
+import argparse
+
+import gymnasium
+import numpy as np
+import torch
+
+import dorax
+
+
+def main(steps: int = 40_000, size: int = 10, lanes: int = 4, seed: int = 0) -> float:
+    """The mean return of the last hundred episodes; 0.99 is the best."""
+    torch.set_num_threads(1)  # networks this small only wait for more
+    random = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    envs = gymnasium.make_vec("dorax/DeepSea-v0", lanes, vectorization_mode="sync", size=size)
+    envs = dorax.VectorEValueBonus(envs, scale=0.0, discount=0.9)  # dorax: counts what passes; scale > 0 also pays
+    rule = dorax.LLL(dorax.Softmax(temperature=0.1))  # dorax: how Q and counts become an action
+
+    states = envs.single_observation_space.n
+    q_network, target = (torch.nn.Linear(states, envs.single_action_space.n) for _ in range(2))
+    torch.nn.init.zeros_(q_network.weight), torch.nn.init.zeros_(q_network.bias)
+    target.load_state_dict(q_network.state_dict())
+    optimiser = torch.optim.Adam(q_network.parameters(), lr=3e-3)
+    one_hot = torch.eye(states)
+    replay, returns, running = [], [], np.zeros(lanes)
+
+    seen, _ = envs.reset(seed=seed)
+    is_over = np.zeros(lanes, bool)
+    for step in range(steps // lanes):
+        with torch.no_grad():
+            values = q_network(one_hot[seen]).numpy()
+        actions = envs.exploration.act(rule, values, seen)  # dorax: in place of ε-greedy
+        arrived, rewards, terminated, truncated, infos = envs.step(actions)
+        running += infos["true_reward"]
+        for lane in range(lanes):
+            if not is_over[lane]:  # a step that only began anew is no transition
+                replay.append((seen[lane], actions[lane], rewards[lane], arrived[lane], terminated[lane]))
+        is_over = terminated | truncated
+        returns += running[is_over].tolist()
+        running[is_over] = 0.0
+        seen = arrived
+
+        batch = [replay[i] for i in random.integers(max(0, len(replay) - 20_000), len(replay), 64)]
+        s, a, r, s2, ends = (torch.as_tensor(np.array(column)) for column in zip(*batch, strict=True))
+        with torch.no_grad():
+            goal = r.float() + 0.99 * target(one_hot[s2]).max(dim=1).values * ~ends
+        error = q_network(one_hot[s]).gather(1, a[:, None].long())[:, 0] - goal
+        optimiser.zero_grad()
+        (error**2).mean().backward()
+        optimiser.step()
+        if step % 100 == 0:
+            target.load_state_dict(q_network.state_dict())
+    envs.close()
+    return float(np.mean(returns[-100:]))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=40_000)
+    print(f"mean return of the last hundred episodes: {main(parser.parse_args().steps):.2f}")

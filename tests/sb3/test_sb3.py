@@ -1,0 +1,183 @@
+"""Under real Stable-Baselines3: run by `make test-sb3`."""
+
+import importlib.util
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import dorax
+from dorax.wrappers import GeneralizedCounts
+
+pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: make test-sb3")
+
+import torch
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+from dorax.wrappers.sb3 import DirectedDQN, VecEValueBonus
+
+pytestmark = [pytest.mark.sb3, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+class Walk(gymnasium.Env):
+    """States 0, 1, 2, ...; ends as told after so many steps. The reward is the action."""
+
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, length, ending, is_dict=False):
+        self.length, self.ending, self.is_dict, self.at = length, ending, is_dict, 0
+        where = spaces.Discrete(8)
+        self.observation_space = spaces.Dict({"where": where}) if is_dict else where
+
+    def reset(self, *, seed=None, options=None):
+        self.at = 0
+        return self._seen(), {}
+
+    def step(self, action):
+        self.at += 1
+        is_over = self.at == self.length
+        ends = {
+            "terminated": is_over and self.ending == "terminated",
+            "truncated": is_over and self.ending == "truncated",
+        }
+        return self._seen(), float(action), *ends.values(), {}
+
+    def _seen(self):
+        return {"where": self.at} if self.is_dict else self.at
+
+
+@pytest.mark.parametrize("is_dict", [False, True])
+@pytest.mark.parametrize("ending", ["terminated", "truncated"])
+def test_a_vec_env_counts_as_its_episodes_would_one_by_one(ending, is_dict):
+    lengths = (2, 3)
+    env = VecEValueBonus(DummyVecEnv([lambda n=n: Walk(n, ending, is_dict) for n in lengths]), discount=0.9, scale=0.5)
+    oracle = GeneralizedCounts(spaces.Discrete(8), spaces.Discrete(2), lanes=2, discount=0.9)
+    env.reset()
+    at, random = [0, 0], np.random.default_rng(0)
+    for lane in (0, 1):
+        oracle.begin(lane, 0)
+    for _ in range(25):
+        actions = random.integers(2, size=2)
+        _, rewards, dones, infos = env.step(actions)
+        for lane in (0, 1):
+            at[lane] += 1
+            ends = at[lane] == lengths[lane]
+            count = oracle.visit(
+                lane, actions[lane], at[lane], ends and ending == "terminated", ends and ending == "truncated"
+            )
+            assert dones[lane] == ends
+            assert infos[lane]["generalized_count"] == count
+            assert infos[lane]["true_reward"] == actions[lane]
+            assert infos[lane]["bonus"] == pytest.approx(0.5 / np.sqrt(count))
+            assert rewards[lane] == pytest.approx(actions[lane] + 0.5 / np.sqrt(count))
+            if ends:
+                at[lane] = 0
+                oracle.begin(lane, 0)
+    states = [{"where": i} for i in range(8)] if is_dict else range(8)
+    np.testing.assert_array_equal(env.exploration.counts.of(states), oracle.of(range(8)))
+
+
+def test_what_monitor_reports_is_the_true_return():
+    env = VecEValueBonus(make_vec_env(lambda: Walk(3, "terminated"), 1), scale=100.0)
+    env.reset()
+    infos = [env.step(np.array([1]))[3][0] for _ in range(3)]
+    assert infos[-1]["episode"]["r"] == 3
+
+
+def test_a_second_bonus_or_no_vec_env_is_refused(refused):
+    env = VecEValueBonus(make_vec_env("FrozenLake-v1", 2))
+    with refused("has a bonus already"):
+        VecEValueBonus(VecNormalize(env, norm_obs=False))
+    with refused("has a bonus already"):
+        VecEValueBonus(DummyVecEnv([lambda: dorax.EValueBonus(gymnasium.make("FrozenLake-v1"))]))
+    with refused("a VecEnv"):
+        VecEValueBonus(gymnasium.make("FrozenLake-v1"))
+
+
+@pytest.mark.parametrize("algorithm", [PPO, DQN])
+def test_algorithms_train_inside_the_bonus_and_can_be_diagnosed(algorithm):
+    env = VecEValueBonus(make_vec_env("FrozenLake-v1", 2, seed=0))
+    algorithm("MlpPolicy", env, seed=0, device="cpu").learn(512)
+    assert env.exploration.steps >= 512
+    assert dorax.diagnose(env).visits.sum() == pytest.approx(env.exploration.steps, abs=2)  # two wait for an action
+
+
+@pytest.mark.parametrize("outer", ["vec", "gymnasium"])
+def test_directed_dqn_acts_by_its_rule_on_its_own_values_and_our_counts(outer):
+    """With Q of zero everywhere LLL takes the least known action; visits of a state never differ by more than one.
+
+    In the deep sea no step leads back to where it came from: none waits to be counted there.
+    """
+    if outer == "vec":
+        env = VecEValueBonus(make_vec_env("dorax/DeepSea-v0", 1, seed=0), scale=0.0, discount=0.0)
+    else:
+        env = dorax.EValueBonus(gymnasium.make("dorax/DeepSea-v0"), scale=0.0, discount=0.0)
+    model = DirectedDQN("MlpPolicy", env, learning_starts=0, learning_rate=0.0, seed=0, device="cpu")
+    with torch.no_grad():
+        for parameter in model.q_net.parameters():
+            parameter.zero_()
+    model.learn(400)
+    counts, _ = env.exploration.counts.table()
+    assert counts.sum() >= 399
+    assert (counts.max(axis=1) - counts.min(axis=1) <= 1).all()
+
+
+def test_directed_dqn_is_greedy_when_told_and_survives_saving(tmp_path):
+    env = VecEValueBonus(make_vec_env("FrozenLake-v1", 1, seed=0))
+    model = DirectedDQN("MlpPolicy", env, rule=dorax.UCB(0.5), seed=0, device="cpu")
+    values = model.q_net(torch.arange(16)).argmax(dim=1).numpy()
+    actions, _ = model.predict(np.arange(16), deterministic=True)
+    np.testing.assert_array_equal(actions, values)
+    model.save(tmp_path / "model.zip")
+    again = DirectedDQN.load(tmp_path / "model.zip", env=env)
+    assert again.rule == dorax.UCB(0.5)
+    np.testing.assert_array_equal(again.predict(np.arange(16), deterministic=True)[0], actions)
+    alone = DirectedDQN.load(tmp_path / "model.zip")
+    assert alone.predict(3)[0] == actions[3]
+
+
+def test_directed_dqn_needs_counts(refused):
+    with refused("counts nothing"):
+        DirectedDQN("MlpPolicy", make_vec_env("FrozenLake-v1", 1))
+    with refused("rule is 3"):
+        DirectedDQN("MlpPolicy", VecEValueBonus(make_vec_env("FrozenLake-v1", 1)), rule=3)
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_ppo_finds_the_treasure_with_the_bonus_and_not_without():
+    ppo = example("sb3_ppo_bonus")
+    assert ppo.main() > 0.9
+    assert ppo.main(plain=True) < 0.1
+
+
+def test_dqn_finds_it_by_lll():
+    assert example("sb3_dqn_lll").main(steps=12_000, size=8) > 0.9
+
+
+def test_so_does_a_dqn_in_a_single_file():
+    assert example("single_file_dqn").main(steps=16_000, size=8) > 0.9
+
+
+def test_rnd_pays_less_for_what_it_has_often_seen():
+    from dorax.experiments._rnd import RNDBonus
+
+    env = RNDBonus(make_vec_env(lambda: Walk(1, "terminated"), 1), scale=1.0, seed=0)
+    env.reset()
+    paid = [env.step(np.array([0]))[1][0] for _ in range(300)]
+    assert np.mean(paid[-20:]) < 0.2 * np.mean(paid[5:25])

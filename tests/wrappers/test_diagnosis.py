@@ -1,0 +1,87 @@
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import dorax
+from dorax.wrappers.history import History
+
+
+class Paying(gymnasium.Env):
+    """One state, one action, a reward as given; every step ends an episode."""
+
+    observation_space, action_space = spaces.Discrete(1), spaces.Discrete(1)
+
+    def __init__(self, reward):
+        self.reward = reward
+
+    def reset(self, *, seed=None, options=None):
+        return 0, {}
+
+    def step(self, action):
+        return 0, self.reward, True, False, {}
+
+
+def after(steps, reward, **options):
+    env = dorax.EValueBonus(Paying(reward), **options)
+    for _ in range(steps):
+        env.reset()
+        env.step(0)
+    return dorax.diagnose(env)
+
+
+def test_the_share_of_the_bonus_is_what_was_paid_of_it():
+    diagnosis = after(1000, 0.25, scale=lambda step: np.sqrt(step + 1))  # times 1 / sqrt(c): a bonus of 1 for ever
+    np.testing.assert_allclose(diagnosis.bonus_share, 0.8)
+    assert diagnosis.late_share == pytest.approx(0.8)
+    assert diagnosis.warnings == []
+
+
+def test_costs_are_what_is_paid_too():
+    assert after(1000, -0.25, scale=lambda step: np.sqrt(step + 1)).late_share == pytest.approx(0.8)
+
+
+def test_visits_and_counts_stand_side_by_side():
+    diagnosis = after(300, 0.0)
+    assert diagnosis.visits.tolist() == [300]
+    assert diagnosis.counts.tolist() == [300]  # every step is terminal: a plain visit
+
+
+@pytest.mark.parametrize(
+    ("reward", "scale", "words"),
+    [(1e-4, 1.0, "swamps the reward"), (1.0, 1e-3, "has vanished"), (0.0, 1.0, "no reward was earned")],
+)
+def test_a_bonus_of_the_wrong_size_is_warned_of(reward, scale, words):
+    diagnosis = after(1000, reward, scale=scale)
+    assert len(diagnosis.warnings) == 1
+    assert words in diagnosis.warnings[0]
+    assert f"Warning: {diagnosis.warnings[0]}" in str(diagnosis)
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "MountainCar-v0"])
+def test_there_is_a_picture(name, tmp_path):
+    env = gymnasium.wrappers.TimeLimit(dorax.EValueBonus(gymnasium.make(name)), 20)
+    env.reset(seed=0)
+    for _ in range(20):
+        env.step(0)
+    figure = dorax.diagnose(env).figure()
+    figure.savefig(tmp_path / "bonus.png")
+    assert len(figure.axes) == (3 if name.startswith("Frozen") else 2)
+
+
+def test_a_history_is_short_however_long_the_run():
+    history = History()
+    for step in range(200_000):
+        history.add(1.0, float(step))
+    rows = np.array(history.rows())
+    assert len(rows) <= 512
+    assert rows[:, 0].sum() == 200_000
+    assert len(set(rows[:-1, 0])) == 1
+    assert rows[:, 3].sum() == 200_000 * 199_999 / 2
+
+
+def test_without_a_bonus_or_a_step_there_is_nothing_to_diagnose(refused):
+    with refused("no bonus to diagnose"):
+        dorax.diagnose(gymnasium.make("FrozenLake-v1"))
+    with refused("no step yet"):
+        dorax.diagnose(dorax.EValueBonus(gymnasium.make("FrozenLake-v1")))
