@@ -20,6 +20,7 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 
+autodoc_mock_imports = ["torch", "stable_baselines3"]  # a large download, not needed to read docstrings
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say what goes in
 autodoc_class_signature = "mixed"

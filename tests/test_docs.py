@@ -18,6 +18,8 @@ CODE = re.compile(r"^```(python|\{drawn\})[^\n]*\n(.*?)^```", re.DOTALL | re.MUL
 
 def marks(kind, code):
     """A picture of agents that train has several programs to compile."""
+    if "stable_baselines3" in code:
+        return [pytest.mark.sb3, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
     return [pytest.mark.slow] if kind == "{drawn}" and "dorax.train(" in code else []
 
 

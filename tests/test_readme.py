@@ -4,7 +4,11 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parents[1] / "README.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+SB3 = [pytest.mark.sb3, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+EXAMPLES = [
+    pytest.param(code, marks=SB3 if "stable_baselines3" in code else [])
+    for code in re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+]
 
 
 def test_the_readme_has_examples():
