@@ -21,7 +21,7 @@ ALLOWED = {
     "training": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
     "study": {"core", "files"},
     "experiments": {"core", "files", "mdps", "envs", "lanes", "tabular", "linear", "deep", "wrappers", "study"},
-    "bench": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
+    "bench": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep", "wrappers"},
     "explorer": {"core", "files", "mdps", "envs", "lanes", "tabular"},
     "cli": {"core", "envs", "lanes", "deep", "study", "experiments", "bench", "explorer"},
 }

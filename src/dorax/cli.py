@@ -120,11 +120,13 @@ class Bench:
     """Print the numbers as JSON."""
     freeway: bool = False
     """Measure the agents that play from the screen instead; made for a GPU."""
+    wrappers: bool = False
+    """Measure what wrappers add to a step instead, and the time that importing dorax takes."""
 
     def __call__(self) -> None:
-        from dorax.bench import screen, yardsticks
+        from dorax.bench import screen, wrapping, yardsticks
 
-        found = screen.measure() if self.freeway else yardsticks.measure()
+        found = (screen if self.freeway else wrapping if self.wrappers else yardsticks).measure()
         yardsticks.print_yardsticks(found, _CONSOLE, as_json=self.json)
 
 

@@ -152,30 +152,34 @@ def test_where_every_observation_is_a_state_a_box_may_be_a_table():
     np.testing.assert_array_equal(counts.of([first, second]), [[0, 2], [0, 1]])
 
 
-def pixels(state, side=8, cell=5):
-    """A white square on grey: the picture of where somebody stands."""
+def pixels(state, time, is_busy, side=8, cell=5):
+    """A white square on grey: the picture of where somebody stands; if it is busy, with three cars that pass."""
     image = np.full((side * cell, side * cell, 3), 40, np.uint8)
     row, column = divmod(state, side)
     image[row * cell : (row + 1) * cell, column * cell : (column + 1) * cell] = 255
+    for car in range(3 if is_busy else 0):
+        place = (time * (car + 1) + car * 7) % 32
+        image[5 + 12 * car : 8 + 12 * car, place : place + 8] = 160
     return image
 
 
-def test_a_network_counts_visits_from_pictures():
-    space = spaces.Box(0, 255, pixels(0).shape, np.uint8)
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_network_counts_visits_from_pictures(is_busy):
+    space = spaces.Box(0, 255, pixels(0, 0, is_busy).shape, np.uint8)
     counts = GeneralizedCounts(space, spaces.Discrete(4), discount=0.0)
     assert counts.features == Network()
     random, visits = np.random.default_rng(0), np.zeros((64, 4))
     state = 0
-    counts.begin(0, pixels(state))
-    for _ in range(4000):
+    counts.begin(0, pixels(state, 0, is_busy))
+    for time in range(4000):
         action = random.integers(4)
         row, column = divmod(state, 8)
         step = ((-1, 0), (0, 1), (1, 0), (0, -1))[action]
         arrived = min(max(row + step[0], 0), 7) * 8 + min(max(column + step[1], 0), 7)
         visits[state, action] += 1
-        counts.visit(0, action, pixels(arrived), False, False)
+        counts.visit(0, action, pixels(arrived, time, is_busy), False, False)
         state = arrived
-    known = counts.of([pixels(state) for state in range(64)])
+    known = counts.of([pixels(state, 4000, is_busy) for state in range(64)])
     ranks = [np.argsort(np.argsort(x.ravel())) for x in (known, visits)]
     assert np.corrcoef(*ranks)[0, 1] > 0.7
     assert 0.5 < known.sum() / visits.sum() < 2

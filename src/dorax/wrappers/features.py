@@ -41,7 +41,7 @@ class Tiles:
 
 @dataclass(frozen=True)
 class Network:
-    """One wide layer drawn at random, and of it the few units that a state excites most: they are its tiles.
+    """One wide layer, wired at random, and of it the few units that a state excites most: they are its tiles.
 
     For images, which are made small and grey first, and for Boxes of many dimensions.
     What varies among the first observations is brought to one scale. Similar states share

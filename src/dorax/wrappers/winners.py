@@ -1,9 +1,10 @@
 """States described by the units of a random layer that they excite most.
 
-The layer is much wider than its input, and of its thousands of units only the few most
-excited take part: a code that keeps similar inputs together and others apart, as the fly
-codes odours (Dasgupta, Stevens and Navlakha, 2017). Dense codes, random or learned, have
-something in common between all states, and counts by them run together.
+The layer is much wider than its input, each unit looks at a few of the inputs, and of the
+thousands of units only the few most excited take part: a code that keeps similar inputs
+together and others apart, as the fly codes odours (Dasgupta, Stevens and Navlakha, 2017).
+Dense codes, random or learned, have something in common between all states, and counts by
+them run together. Units that look at little are not all moved by what moves elsewhere.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from dorax.wrappers.spaces import finite
 _SIDE = 32  # pixels of an image made small
 _NOTICED = 1000  # observations that say what varies how much; later ones would change the codes of old ones
 _FARTHEST = 3.0  # deviations
+_LOOKED_AT = 8  # inputs of a unit
 
 
 class Winners:
-    """The coder of one space: its `units` draw their weights from the seed."""
+    """The coder of one space: what its `units` look at, and with which sign, is drawn from the seed."""
 
     def __init__(self, box: spaces.Box, units: int, active: int, seed: int) -> None:
         check_at_least("the number of units", units, 2)
@@ -32,14 +34,15 @@ class Winners:
         self._active, self._shape = int(active), box.shape
         inputs = _small(np.zeros(box.shape)).size
         random = np.random.default_rng(seed)
-        self._weights = random.standard_normal((inputs, int(units)), dtype=np.float32)
+        shape = int(units), min(_LOOKED_AT, inputs)
+        self._inputs, self._signs = random.integers(inputs, size=shape), random.choice(np.float32([-1, 1]), size=shape)
         self._noticed, self._mean, self._squares = 0, np.zeros(inputs), np.zeros(inputs)
         self._floor = 0.02 * _range(box)
 
     def keys(self, observation: Any) -> tuple[int, ...]:
         deviation = np.sqrt(self._squares / max(self._noticed, 1)) + self._floor
         x = np.clip((self._input(observation) - self._mean) / deviation, -_FARTHEST, _FARTHEST)
-        excitement = x.astype(np.float32) @ self._weights
+        excitement = np.sum(x.astype(np.float32)[self._inputs] * self._signs, axis=1)
         return tuple(np.argpartition(excitement, -self._active)[-self._active :].tolist())
 
     def notice(self, observation: Any) -> None:
