@@ -79,6 +79,7 @@ def test_without_propagation_counts_are_visits(steps):
             counts.begin(0, 0)
     counts.begin(0, 0)
     np.testing.assert_array_equal(counts_of_everything(counts), visits)
+    np.testing.assert_array_equal(counts.visits_of(range(STATES)), visits)
 
 
 def test_a_visit_waits_for_its_next_action_before_it_is_counted():

@@ -45,7 +45,15 @@ PROBLEMS = {
     "PPO, sparse mountain car": Problem("PPO", "dorax/SparseMountainCar-v0", {}, 150_000),
 }
 SCALES = {  # the best of the grid on the tuning seeds
-    (problem, kind): 0.1 for problem in PROBLEMS for kind in (E_VALUES, VISITS, RND)
+    ("PPO, deep sea of 20", E_VALUES): 0.03,
+    ("PPO, deep sea of 20", VISITS): 0.03,
+    ("PPO, deep sea of 20", RND): 1.0,
+    ("DQN, deep sea of 14", E_VALUES): 0.1,
+    ("DQN, deep sea of 14", VISITS): 0.3,
+    ("DQN, deep sea of 14", RND): 1.0,
+    ("PPO, sparse mountain car", E_VALUES): 0.03,
+    ("PPO, sparse mountain car", VISITS): 0.03,
+    ("PPO, sparse mountain car", RND): 1.0,
 }
 
 

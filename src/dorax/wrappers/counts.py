@@ -60,6 +60,10 @@ class GeneralizedCounts:
         """The counts of all actions in each of some states: states x actions."""
         return np.array([self._rows.counts(self._coder.keys(observation)) for observation in observations])
 
+    def visits_of(self, observations: Iterable[Any]) -> np.ndarray:
+        """The true visits of all actions in each of some states that are counted by themselves: states x actions."""
+        return np.array([self._rows.visits_of(self._coder.keys(observation)) for observation in observations])
+
     def begin(self, lane: int, observation: Any) -> None:
         """An episode begins in a lane. If the one before came to no end, its last provisional value stands."""
         self._settle(lane)

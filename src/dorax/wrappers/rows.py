@@ -41,6 +41,11 @@ class Rows:
         rows = [self.rows[key] for key in keys if key in self.rows]
         return [max(0.0, sum(column)) for column in zip(*rows, strict=True)] if rows else self._fresh
 
+    def visits_of(self, keys: Keys) -> Sequence[int]:
+        """How often the actions of a state were taken; of tiles, the most that any of them was."""
+        rows = [self.visits[key] for key in keys if key in self.visits]
+        return [max(column) for column in zip(*rows, strict=True)] if rows else [0] * len(self._fresh)
+
     def after(self, visit: Visit) -> float:
         """The count of the visited pair with this visit: provisional, where the next action is unknown."""
         successor = None

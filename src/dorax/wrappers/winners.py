@@ -35,7 +35,7 @@ class Winners:
         inputs = _small(np.zeros(box.shape)).size
         random = np.random.default_rng(seed)
         shape = int(units), min(_LOOKED_AT, inputs)
-        self._inputs, self._signs = random.integers(inputs, size=shape), random.choice(np.float32([-1, 1]), size=shape)
+        self._inputs, self._signs = random.integers(inputs, size=shape), random.choice((-1.0, 1.0), size=shape)
         self._noticed, self._mean, self._squares = 0, np.zeros(inputs), np.zeros(inputs)
         self._floor = 0.02 * _range(box)
 
