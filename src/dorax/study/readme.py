@@ -1,4 +1,4 @@
-"""The README's table of claims and its figure: written by a command, never by hand."""
+"""The README's table of claims and the figures of the docs: written by a command, never by hand."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from dorax.study.experiment import Experiment
 from dorax.study.report import interval, verdicts_by_experiment
 
 BEGIN, END = "<!-- claims: written by `dorax report --readme` -->", "<!-- end of claims -->"
-HEADLINE = "bridge_agents"
 
 
 def update_readme(
     readme: Path, experiments: Mapping[str, Experiment], claims: Sequence[dict[str, Any]], out: Path
 ) -> None:
-    """Replace what stands between the markers, and the figure in docs/ beside the README."""
+    """Replace what stands between the markers, and the figures in docs/ beside the README."""
     text = readme.read_text() if readme.exists() else ""
     if BEGIN not in text or END not in text:
         raise InvalidInput(f"{readme} lacks the lines {BEGIN} and {END}; allowed: a README with both")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    picture = out / "figures" / f"{HEADLINE}.png"
-    if picture.exists():
-        with replacing(readme.parent / "docs" / "figures" / picture.name) as unfinished:
-            shutil.copyfile(picture, unfinished)
+    for picture in [out / "figures" / f"{name}.png" for name in experiments]:
+        if picture.exists():
+            with replacing(readme.parent / "docs" / "figures" / picture.name) as unfinished:
+                shutil.copyfile(picture, unfinished)
     with replacing(readme) as unfinished:
         unfinished.write_text(f"{before}{BEGIN}\n\n{claims_table(experiments, claims)}\n{END}{after}")
 

@@ -70,11 +70,18 @@ class GeneralizedCounts:
         self._at[lane] = self._coder.keys(observation)
 
     def visit(
-        self, lane: int, action: Any, next_observation: Any, terminated: bool, truncated: bool, *, counts: bool = True
+        self,
+        lane: int,
+        action: Any,
+        next_observation: Any,
+        terminated: bool,
+        truncated: bool,
+        *,
+        is_counted: bool = True,
     ) -> float:
         """One step of a lane: the count of the visited pair, with this visit; provisional unless the episode ends.
 
-        Where it `counts` not, the lane moves on and the count is the one before.
+        One that is not to be counted moves the lane on, and its count is the one before.
         """
         seen = self._at[lane]
         if seen is None:
@@ -82,7 +89,7 @@ class GeneralizedCounts:
         number = self.number(action)
         arrived = self._coder.keys(next_observation)
         self._at[lane] = arrived
-        if not counts:
+        if not is_counted:
             self._settle(lane)
             return self._rows.counts(seen)[number]
         before = self._pending[lane]

@@ -111,7 +111,7 @@ class Exploration:
 
         While exploration is off nothing is counted, and there is no bonus.
         """
-        count = self.counts.visit(lane, action, next_observation, terminated, truncated, counts=self.is_on)
+        count = self.counts.visit(lane, action, next_observation, terminated, truncated, is_counted=self.is_on)
         if not self.is_on:
             return 0.0, count
         scale = self.scale(self.steps) if callable(self.scale) else self.scale

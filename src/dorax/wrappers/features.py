@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Protocol
 
 import numpy as np
@@ -127,10 +128,11 @@ def _table_keys(space: spaces.Space[Any]) -> Callable[[Any], Keys]:
         return numbered
     dtype = _box(space, Table()).dtype
 
-    def by_bytes(observation: Any) -> Keys:
-        return (int.from_bytes(np.asarray(finite(observation), dtype).tobytes(), "little"),)
+    def hashed(observation: Any) -> Keys:
+        content = np.asarray(finite(observation), dtype).tobytes()
+        return (int.from_bytes(blake2b(content, digest_size=16).digest(), "little"),)
 
-    return by_bytes
+    return hashed
 
 
 def _tile_keys(box: spaces.Box, features: Tiles) -> Callable[[Any], Keys]:

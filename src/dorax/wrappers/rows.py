@@ -71,12 +71,12 @@ class Rows:
         """Everything, as arrays; keys may be larger than any integer that NumPy has."""
         shape = (len(self.rows), len(self._fresh))
         return {
-            "keys": np.array([str(key) for key in self.rows], dtype=np.str_),
+            "keys": np.array([hex(key) for key in self.rows], dtype=np.str_),
             "counts": np.array(list(self.rows.values()), np.float64).reshape(shape),
             "visits": np.array(list(self.visits.values()), np.int64).reshape(shape),
         }
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        keys = [int(key) for key in arrays["keys"]]
+        keys = [int(key, 16) for key in arrays["keys"]]
         self.rows = dict(zip(keys, arrays["counts"].tolist(), strict=True))
         self.visits = dict(zip(keys, arrays["visits"].tolist(), strict=True))
