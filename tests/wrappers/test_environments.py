@@ -34,7 +34,7 @@ class Script(gymnasium.Env):
         )
 
 
-def bonus_of(count, scale=0.1):
+def bonus_of(count, scale=0.03):
     return scale / np.sqrt(count)
 
 

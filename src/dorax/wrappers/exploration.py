@@ -72,7 +72,7 @@ class Exploration:
         action_space: spaces.Space[Any],
         lanes: int = 1,
         *,
-        scale: Scale = 0.1,
+        scale: Scale = 0.03,
         discount: float = 0.99,
         learning_rate: float = 0.5,
         bonus: Callable[[Any, Any], Any] = _INVERSE_ROOT,
