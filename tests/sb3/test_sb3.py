@@ -16,7 +16,7 @@ pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not instal
 import torch
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 
 from dorax.wrappers.sb3 import DirectedDQN, VecEValueBonus
 
@@ -87,6 +87,26 @@ def test_a_vec_env_counts_as_its_episodes_would_one_by_one(ending, is_dict):
     np.testing.assert_array_equal(env.exploration.counts.of(states), oracle.of(range(8)))
 
 
+def test_tuples_of_observations_are_those_of_the_lanes():
+    env = VecEValueBonus(make_vec_env("Blackjack-v1", 3, seed=0, vec_env_cls=DummyVecEnv), discount=0.0)
+    seen = env.reset()
+    env.step(np.zeros(3, int))  # all stick, and all episodes end
+    lanes = list(zip(*seen, strict=True))
+    assert (env.exploration.counts.of(lanes)[:, 0] >= 1).all()
+
+
+def test_a_bonus_is_paid_on_top_of_whole_numbers():
+    class Whole(Walk):
+        def step(self, action):
+            seen, reward, *rest = super().step(action)
+            return seen, int(reward), *rest
+
+    env = VecEValueBonus(SubprocVecEnv([lambda: Whole(3, "terminated")]), scale=0.5, discount=0.0)
+    env.reset()
+    assert env.step(np.array([1]))[1][0] == 1.5
+    env.close()
+
+
 def test_what_monitor_reports_is_the_true_return():
     env = VecEValueBonus(make_vec_env(lambda: Walk(3, "terminated"), 1), scale=100.0)
     env.reset()
@@ -144,6 +164,15 @@ def test_directed_dqn_is_greedy_when_told_and_survives_saving(tmp_path):
     np.testing.assert_array_equal(again.predict(np.arange(16), deterministic=True)[0], actions)
     alone = DirectedDQN.load(tmp_path / "model.zip")
     assert alone.predict(3)[0] == actions[3]
+
+
+def test_directed_dqn_sees_what_is_counted_and_nothing_else(refused):
+    env = VecEValueBonus(make_vec_env("MountainCar-v0", 1))
+    with refused("around all other wrappers"):
+        DirectedDQN("MlpPolicy", VecNormalize(env))
+    model = DirectedDQN("MlpPolicy", env)
+    with refused("counts nothing"):
+        model.set_env(make_vec_env("MountainCar-v0", 1))
 
 
 def test_directed_dqn_needs_counts(refused):

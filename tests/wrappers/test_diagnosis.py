@@ -69,6 +69,15 @@ def test_there_is_a_picture(name, tmp_path):
     assert len(figure.axes) == (3 if name.startswith("Frozen") else 2)
 
 
+def test_after_the_first_step_nothing_is_counted_for_good_yet():
+    env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"))
+    env.reset(seed=0)
+    env.step(0)
+    diagnosis = dorax.diagnose(env)
+    assert diagnosis.visits is None
+    assert "1 steps" in str(diagnosis)
+
+
 def test_a_history_is_short_however_long_the_run():
     history = History()
     for step in range(200_000):

@@ -137,6 +137,23 @@ def test_a_scale_may_follow_a_schedule():
     assert [env.step(0)[1] for _ in range(4)] == [1.0, 0.5, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+def test_a_schedule_may_not_leave_what_a_scale_may_be(bad, refused):
+    env = dorax.EValueBonus(Script(), scale=lambda step: bad)
+    env.reset()
+    with refused("after 0 steps"):
+        env.step(0)
+    with refused("the end of a schedule"):
+        dorax.LinearSchedule(1.0, bad, 10)
+
+
+def test_what_a_schedule_returns_becomes_a_plain_number(tmp_path):
+    env = dorax.EValueBonus(Script(), scale=lambda step: np.float32(0.5), discount=0.0)
+    env.reset()
+    assert type(env.step(0)[1]) is float
+    env.exploration.save(tmp_path / "counts.npz")
+
+
 def test_switched_off_for_evaluation_nothing_is_counted_and_nothing_is_paid():
     env = dorax.EValueBonus(Script(100), discount=0.0)
     env.reset()
@@ -181,6 +198,9 @@ def test_a_saved_file_of_another_space_or_another_discount_is_refused(tmp_path, 
     dorax.EValueBonus(gymnasium.make("FrozenLake-v1")).exploration.save(path)
     with refused("was saved for observations: Discrete(16)"):
         dorax.EValueBonus(gymnasium.make("CliffWalking-v1")).exploration.load(path)
+    with refused("cannot read"):
+        (tmp_path / "cut.npz").write_bytes(path.read_bytes()[:-200])
+        dorax.EValueBonus(gymnasium.make("FrozenLake-v1")).exploration.load(tmp_path / "cut.npz")
     with refused("discount 0.99"):
         dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), discount=0.5).exploration.load(path)
 
@@ -204,6 +224,46 @@ def test_a_second_bonus_is_refused_around_or_within(refused):
         dorax.EValueBonus(gymnasium.wrappers.TimeLimit(wrapped, 10))
     with refused("has a bonus already"):
         dorax.VectorEValueBonus(SyncVectorEnv([lambda: dorax.EValueBonus(Script())]))
+
+
+def test_a_second_bonus_in_another_process_is_refused_as_soon_as_it_pays(refused):
+    vector = gymnasium.vector.AsyncVectorEnv([lambda: dorax.EValueBonus(gymnasium.make("FrozenLake-v1"))])
+    env = dorax.VectorEValueBonus(vector)
+    env.reset(seed=0)
+    try:
+        with refused("has a bonus already"):
+            env.step(np.array([0]))
+    finally:
+        vector.close()
+
+
+def test_an_environment_that_begins_anew_by_itself_is_refused(refused):
+    with refused("Autoreset around the bonus"):
+        dorax.EValueBonus(gymnasium.wrappers.Autoreset(Script()))
+
+
+def test_pictures_coded_by_another_seed_are_not_loaded(tmp_path, refused):
+    class Pictures(Script):
+        observation_space = spaces.Box(0, 255, (8, 8, 3), np.uint8)
+
+    dorax.EValueBonus(Pictures(), seed=0).exploration.save(tmp_path / "counts.npz")
+    dorax.EValueBonus(Pictures(), seed=0).exploration.load(tmp_path / "counts.npz")
+    with refused("was saved for seed: 0"):
+        dorax.EValueBonus(Pictures(), seed=1).exploration.load(tmp_path / "counts.npz")
+
+
+def test_after_loading_in_the_middle_of_an_episode_it_goes_on(tmp_path):
+    env = dorax.EValueBonus(Script())
+    env.reset()
+    env.step(0)
+    env.exploration.save(tmp_path / "counts.npz")
+    env.exploration.load(tmp_path / "counts.npz")
+    assert env.step(0)[4]["generalized_count"] > 0
+
+
+def test_actions_of_a_rule_are_those_of_the_space():
+    exploration = dorax.Exploration(Script.observation_space, spaces.Discrete(2, start=5))
+    assert set(exploration.act(dorax.LLL(dorax.Softmax(1.0)), np.zeros((9, 2)), [0] * 9)) <= {5, 6}
 
 
 def test_each_wrapper_takes_its_own_kind_of_environment(refused):

@@ -56,6 +56,12 @@ def test_what_cannot_be_counted_has_no_numbers(space):
     assert numbering(space) is None
 
 
+@pytest.mark.parametrize("value", [[0, 0, 4], [0, -1, 0], [0, 0], [0, 0, 0, 0]])
+def test_what_is_not_of_the_space_has_no_number(value):
+    assert numbering(spaces.MultiDiscrete([2, 3, 4])).number(np.array(value)) < 0
+    assert numbering(spaces.Tuple([spaces.MultiDiscrete([2, 3, 4])])).number((np.array(value),)) < 0
+
+
 def test_continuous_actions_are_refused_with_a_clear_word(refused):
     with refused("continuous actions are not supported"):
         actions_of(spaces.Box(-1, 1, (2,)))

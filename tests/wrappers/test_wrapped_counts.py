@@ -186,6 +186,40 @@ def test_a_network_counts_visits_from_pictures(is_busy):
     assert 0.5 < known.sum() / visits.sum() < 2
 
 
+@pytest.mark.parametrize("widest", [1.0, 1e4])
+@pytest.mark.parametrize("dimensions", [9, 20, 64])
+def test_a_network_tells_points_of_many_dimensions_apart_however_wide_one_of_them_is(dimensions, widest):
+    high = np.ones(dimensions, np.float32)
+    high[0] = widest
+    counts = GeneralizedCounts(spaces.Box(0 * high, high), spaces.Discrete(1), discount=0.0)
+    random = np.random.default_rng(0)
+    seen, new = (random.random((60, dimensions)).astype(np.float32) * high for _ in range(2))
+    new[:, 0] = seen[:, 0]
+    for _ in range(15):
+        for point in seen:
+            counts.begin(0, point)
+            counts.visit(0, 0, point, True, False)
+    assert 10 < counts.of(seen).mean() < 30
+    assert counts.of(new).mean() < 0.5 * counts.of(seen).mean()
+
+
+def test_the_two_zeros_of_floats_are_one_state_and_large_whole_numbers_are_two():
+    counts = GeneralizedCounts(spaces.Box(-1, 1, (1,)), spaces.Discrete(1), discount=0.0, features=Table())
+    counts.begin(0, np.float32([0.0]))
+    counts.visit(0, 0, np.float32([0.0]), True, False)
+    assert counts.of([np.float32([-0.0])])[0, 0] == 1
+    counts = GeneralizedCounts(spaces.Box(0, 2**62, (1,), np.int64), spaces.Discrete(1), discount=0.0, features=Table())
+    counts.begin(0, np.array([2**60]))
+    counts.visit(0, 0, np.array([2**60]), True, False)
+    assert counts.of([np.array([2**60 + 1])])[0, 0] == 0
+
+
+def test_a_dimension_that_never_varies_lies_in_one_tile():
+    counts = GeneralizedCounts(spaces.Box(np.float32([0, 3]), np.float32([1, 3])), spaces.Discrete(1), discount=0.0)
+    counts.begin(0, np.float32([0.5, 3]))
+    assert counts.visit(0, 0, np.float32([0.5, 3]), True, False) == pytest.approx(1)
+
+
 @pytest.mark.parametrize(
     ("space", "features"),
     [
@@ -208,6 +242,8 @@ def test_spaces_that_cannot_be_counted_are_refused(refused):
         GeneralizedCounts(spaces.Discrete(2), spaces.Box(0, 1))
     with refused("Box, with Tiles"):
         GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features=Tiles())
+    with refused("low is [0, 0, 0]"):
+        GeneralizedCounts(BOX, spaces.Discrete(2), features=Tiles(low=[0, 0, 0]))
     with refused("features is 'tiles'"):
         GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features="tiles")
 
@@ -222,6 +258,9 @@ def test_an_observation_that_is_no_number_is_refused(features, bad, refused):
 
 def test_what_is_not_of_the_space_is_refused(refused):
     counts = GeneralizedCounts(*PLAIN)
+    shaped = GeneralizedCounts(spaces.Box(0, 1, (3, 4, 4)), spaces.Discrete(2))
+    with refused("has the shape (4, 4, 3)"):
+        shaped.begin(0, np.zeros((4, 4, 3)))
     with refused("the observation is 4"):
         counts.begin(0, 4)
     with refused("begin(observation) first"):

@@ -19,6 +19,7 @@ __all__ = [
     "log1p",
     "logaddexp",
     "maximum",
+    "minimum",
     "ones_like",
     "sqrt",
     "where",

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput, check_discount, check_rate
-from dorax.wrappers.features import Features, Keys, chosen_for, coder_of
+from dorax.wrappers.features import Features, Keys, Network, chosen_for, coder_of
 from dorax.wrappers.rows import Rows, Visit
 from dorax.wrappers.spaces import actions_of, in_one_line
 
@@ -47,6 +47,7 @@ class GeneralizedCounts:
         self.features = chosen_for(observation_space) if features is None else features
         actions = actions_of(action_space)
         self.actions, self._number = actions.size, actions.number
+        self._seed = seed
         self._coder = coder_of(observation_space, self.features, seed)
         self._rows = Rows(self.actions, self.learning_rate, self.discount)
         self._at: list[Keys | None] = [None] * lanes
@@ -107,7 +108,7 @@ class GeneralizedCounts:
         """Which of the actions it is."""
         number = self._number(action)
         if not 0 <= number < self.actions:
-            raise InvalidInput(f"the action is {action}; allowed: one of {in_one_line(self.action_space)}")
+            raise InvalidInput(f"the action is {in_one_line(action)}; allowed: one of {in_one_line(self.action_space)}")
         return number
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +123,7 @@ class GeneralizedCounts:
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         self._rows.restore(arrays)
         self._coder.restore(arrays)
-        self._at, self._pending = [None] * self.lanes, [None] * self.lanes
+        self._pending = [None] * self.lanes
 
     @property
     def what(self) -> dict[str, str]:
@@ -131,6 +132,7 @@ class GeneralizedCounts:
             "observations": in_one_line(self.observation_space),
             "actions": in_one_line(self.action_space),
             "counts": f"{self.features}, discount {self.discount:g}, learning rate {self.learning_rate:g}",
+            "seed": str(self._seed) if isinstance(self.features, Network) else "any",
         }
 
     def _settle(self, lane: int) -> None:

@@ -52,7 +52,9 @@ class Diagnosis:
         reward, bonus = self._late_means()
         late = f"over the last {_LATELY:.0%} of steps"
         found: list[str] = []
-        if reward == 0:
+        if reward == bonus == 0:
+            found.append(f"nothing was paid {late}, neither reward nor bonus: there is nothing to learn from")
+        elif reward == 0:
             found.append(
                 f"no reward was earned {late}: the bonus ({bonus:.2g} a step) is all that the agent learns from"
             )
@@ -128,7 +130,8 @@ def diagnose(env: Any) -> Diagnosis:
     visits = counts = None
     if isinstance(exploration.counts.features, Table):
         by_pair, visited = exploration.counts.table()
-        visits, counts = visited[visited > 0], by_pair[visited > 0]
+        if visited.any():
+            visits, counts = visited[visited > 0], by_pair[visited > 0]
     return Diagnosis(np.cumsum(steps), size / steps, bonus / steps, visits, counts)
 
 

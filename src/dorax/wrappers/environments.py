@@ -72,6 +72,7 @@ class VectorEValueBonus(VectorWrapper):
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        refuse_paid(infos)
         each = zip(
             iterate(self.env.action_space, actions), iterate(self.env.observation_space, observations), strict=True
         )
@@ -111,6 +112,15 @@ def refuse_twice(env: Any) -> None:
     parts = getattr(env, "__dict__", {})
     if isinstance(parts.get("exploration"), Exploration):
         raise InvalidInput(f"the environment has a bonus already, {env}; allowed: one wrapper around it")
-    for inner in (parts.get("env"), parts.get("venv"), *(parts.get("envs") or ())):
+    if isinstance(env, gymnasium.wrappers.Autoreset):
+        raise InvalidInput("the environment begins anew by itself, by Autoreset; allowed: Autoreset around the bonus")
+    several = parts.get("envs")
+    for inner in (parts.get("env"), parts.get("venv"), *(several if isinstance(several, list | tuple) else ())):
         if inner is not None:
             refuse_twice(inner)
+
+
+def refuse_paid(info: dict[str, Any]) -> None:
+    """Raise if a bonus is paid already: environments in other processes cannot be looked into, but tell."""
+    if "generalized_count" in info:
+        raise InvalidInput("the environment has a bonus already, in its own process; allowed: one wrapper around it")

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -14,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from dorax.core.bonuses import InverseRootCount
-from dorax.core.checks import InvalidInput, check_at_least, check_finite
+from dorax.core.checks import InvalidInput, check_at_least
 from dorax.files import replacing
 from dorax.wrappers.counts import GeneralizedCounts
 from dorax.wrappers.features import Features
@@ -44,8 +45,8 @@ class LinearSchedule:
     steps: int
 
     def __post_init__(self) -> None:
-        check_finite("the start of a schedule", self.start)
-        check_finite("the end of a schedule", self.end)
+        check_at_least("the start of a schedule", self.start, 0)
+        check_at_least("the end of a schedule", self.end, 0)
         check_at_least("the steps of a schedule", self.steps, 1)
 
     def __call__(self, step: int) -> float:
@@ -99,6 +100,7 @@ class Exploration:
         self.is_on = True
         self.history = History()
         self._random = np.random.default_rng(seed)
+        self._is_discrete = isinstance(action_space, spaces.Discrete)
 
     def begin(self, observation: Any, lane: int = 0) -> None:
         """An episode begins, whether or not the one before had come to its end."""
@@ -114,7 +116,9 @@ class Exploration:
         count = self.counts.visit(lane, action, next_observation, terminated, truncated, is_counted=self.is_on)
         if not self.is_on:
             return 0.0, count
-        scale = self.scale(self.steps) if callable(self.scale) else self.scale
+        scale = float(self.scale(self.steps)) if callable(self.scale) else self.scale
+        if not 0 <= scale < inf:
+            raise InvalidInput(f"the scale of the bonus after {self.steps} steps is {scale}; allowed: 0 or more")
         bonus = scale * float(self.bonus(count, self.counts.learning_rate))
         self.steps += 1
         self.history.add(float(reward), bonus)
@@ -130,12 +134,16 @@ class Exploration:
             self.is_on = was_on
 
     def act(self, rule: Callable[..., Any], values: Any, observations: Sequence[Any]) -> np.ndarray:
-        """Actions, by number, for somebody's Q-values of some states (states x actions), by a rule such as `LLL`."""
+        """Actions for somebody's Q-values of some states (states x actions), by a rule such as `LLL`.
+
+        Where actions are tuples, the numbers of actions, counted as digits are.
+        """
         values = np.asarray(values, np.float64)
         counts = self.counts.of(observations)
         if values.shape != counts.shape:
             raise InvalidInput(f"values have the shape {values.shape}; allowed: states x actions, {counts.shape}")
-        return rule(values, counts, np.float64(self.steps), self._random.random(len(values)))
+        numbers = rule(values, counts, np.float64(self.steps), self._random.random(len(values)))
+        return numbers + int(getattr(self.counts.action_space, "start", 0)) if self._is_discrete else numbers
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that was learned, atomically, to one `.npz` file without pickles."""
@@ -151,12 +159,16 @@ class Exploration:
                 arrays = dict(saved)
             facts = json.loads(str(arrays.pop("facts")))
             theirs = {name: facts[name] for name in self.counts.what}
+            if theirs == self.counts.what:
+                self._restore(arrays, facts)
         except Exception as error:  # a damaged archive fails in as many ways as it has parts
             reason = " ".join(str(error).split()) or type(error).__name__
             raise InvalidInput(f"cannot read {path}: {reason}; allowed: a file that Exploration.save wrote") from error
         for name, ours in self.counts.what.items():
             if theirs[name] != ours:
                 raise InvalidInput(f"{path} was saved for {name}: {theirs[name]}; allowed: the same as here, {ours}")
+
+    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         self.counts.restore(arrays)
         self.steps = int(facts["steps"])
         self.history = History(facts["history"])

@@ -22,7 +22,7 @@ Keys = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """Every state by itself. A Box is taken bit by bit: two observations are one state if they are equal."""
+    """Every state by itself. Of a Box, two observations are one state if they are equal."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +122,18 @@ def _table_keys(space: spaces.Space[Any]) -> Callable[[Any], Keys]:
         def numbered(observation: Any) -> Keys:
             key = number(observation)
             if not 0 <= key < size:
-                raise InvalidInput(f"the observation is {observation}; allowed: a point of {in_one_line(space)}")
+                raise InvalidInput(
+                    f"the observation is {in_one_line(observation)}; allowed: a point of {in_one_line(space)}"
+                )
             return (key,)
 
         return numbered
     dtype = _box(space, Table()).dtype
+    is_whole = np.issubdtype(dtype, np.integer)
 
     def hashed(observation: Any) -> Keys:
-        content = np.asarray(finite(observation), dtype).tobytes()
+        # Adding 0 makes one of the two zeros that floats have.
+        content = np.asarray(observation if is_whole else finite(observation) + 0.0, dtype).tobytes()
         return (int.from_bytes(blake2b(content, digest_size=16).digest(), "little"),)
 
     return hashed
@@ -137,8 +141,9 @@ def _table_keys(space: spaces.Space[Any]) -> Callable[[Any], Keys]:
 
 def _tile_keys(box: spaces.Box, features: Tiles) -> Callable[[Any], Keys]:
     low, high = _bounds(box)
-    low = low if features.low is None else np.broadcast_to(np.asarray(features.low, np.float64), low.shape)
-    high = high if features.high is None else np.broadcast_to(np.asarray(features.high, np.float64), high.shape)
+    low = low if features.low is None else _numbers("low", features.low, low.shape)
+    high = high if features.high is None else _numbers("high", features.high, high.shape)
+    high = np.where(high == low, low + 1.0, high)  # what never varies lies in one tile
     is_bounded = np.isfinite(low) & np.isfinite(high)
     tiles = features.tiles if isinstance(features.tiles, int) else tuple(features.tiles)
     coder = TileCoder(
@@ -149,7 +154,7 @@ def _tile_keys(box: spaces.Box, features: Tiles) -> Callable[[Any], Keys]:
 
     def keys(observation: Any) -> Keys:
         point = finite(observation).ravel()
-        places = cells(point if all_bounded else _squeezed(point, is_bounded), grid).astype(np.int16)
+        places = cells(point if all_bounded else _squeezed(point, is_bounded), grid)
         return tuple(int.from_bytes(place, "little") * coder.tilings + i for i, place in enumerate(places))
 
     return keys
@@ -168,6 +173,13 @@ def _bounds(box: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
 def _squeezed(x: np.ndarray, is_bounded: np.ndarray) -> np.ndarray:
     """What has no bound is brought into (-1, 1)."""
     return np.where(is_bounded, x, x / (1 + np.abs(x)))
+
+
+def _numbers(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        return np.broadcast_to(np.asarray(given, np.float64), shape)
+    except ValueError:
+        raise InvalidInput(f"{name} is {given}; allowed: a number, or one for each of {shape[0]} dimensions") from None
 
 
 def _box(space: spaces.Space[Any], features: Features) -> spaces.Box:

@@ -51,7 +51,9 @@ class Rows:
         successor = None
         if not visit.is_terminal:
             counts = self.counts(visit.arrived)
-            if visit.next_action is None:
+            if self._discount == 0:
+                successor = 0.0  # whatever follows, a visit counts for one
+            elif visit.next_action is None:
                 successor = mean_count(counts, self._learning_rate)
             else:
                 successor = counts[visit.next_action]

@@ -16,13 +16,14 @@ import numpy as np
 from dorax.core.checks import InvalidInput
 from dorax.core.policies import Softmax
 from dorax.core.rules import LLL
-from dorax.wrappers.environments import refuse_twice
+from dorax.wrappers.environments import EValueBonus, refuse_paid, refuse_twice
 from dorax.wrappers.exploration import Exploration, Options
 
 try:
     import torch
     from stable_baselines3 import DQN
-    from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
 except ImportError:
     raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install 'dorax[sb3]'") from None
 
@@ -60,9 +61,10 @@ class VecEValueBonus(VecEnvWrapper):
 
     def step_wait(self) -> Any:
         observations, rewards, dones, infos = self.venv.step_wait()
-        paid = np.array(rewards)
+        paid = np.array(rewards, np.float32)  # some environments pay whole numbers
         for lane, observation in enumerate(each_of(observations)):
             info, is_over = infos[lane], bool(dones[lane])
+            refuse_paid(info)
             truncated = is_over and bool(info.get("TimeLimit.truncated", False))
             arrived = info["terminal_observation"] if is_over else observation
             reward = float(rewards[lane])
@@ -94,10 +96,11 @@ class DirectedDQN(DQN):
             )
         self.rule = rule
         super().__init__(policy, env, **options)
-        if env is not None and _exploration_of(self.env) is None:  # a loaded model may have none
-            raise InvalidInput(
-                "the environment counts nothing; allowed: one inside VecEValueBonus or dorax.EValueBonus"
-            )
+        _check_counts(self.env)
+
+    def set_env(self, env: Any, force_reset: bool = True) -> None:
+        super().set_env(env, force_reset)
+        _check_counts(self.env)
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
@@ -109,7 +112,6 @@ class DirectedDQN(DQN):
             tensor, is_vector = self.policy.obs_to_tensor(observation)
             values = self.q_net(tensor).cpu().numpy()
         actions = exploration.act(self.rule, values, each_of(observation) if is_vector else [observation])
-        actions = actions + int(getattr(self.action_space, "start", 0))
         return (actions if is_vector else actions[0]), state
 
 
@@ -118,17 +120,29 @@ def each_of(observations: Any) -> Sequence[Any]:
     if isinstance(observations, dict):
         number = len(next(iter(observations.values())))
         return [{name: part[lane] for name, part in observations.items()} for lane in range(number)]
+    if isinstance(observations, tuple):
+        return list(zip(*observations, strict=True))
     return observations
 
 
 def _exploration_of(env: Any) -> Exploration | None:
-    """The exploration of a VecEnv or, where it has but one environment, of that."""
-    while env is not None:
-        if isinstance(env, VecEValueBonus):
-            return env.exploration
-        if not isinstance(env, VecEnvWrapper):
-            break
-        env = env.venv
-    if env is not None and env.num_envs == 1 and env.has_attr("exploration"):
-        return env.get_attr("exploration")[0]
+    """What counts the very observations that the agent sees: nothing may stand between the two."""
+    if isinstance(env, VecEValueBonus):
+        return env.exploration
+    if isinstance(env, DummyVecEnv) and env.num_envs == 1:
+        inner = env.envs[0]
+        inner = inner.env if isinstance(inner, Monitor) else inner
+        return inner.exploration if isinstance(inner, EValueBonus) else None
     return None
+
+
+def _check_counts(env: Any) -> None:
+    if env is None:  # a model that was loaded to be evaluated
+        return
+    if _exploration_of(env) is None:
+        raise InvalidInput(
+            "the environment counts nothing that the agent sees; allowed: VecEValueBonus around all other wrappers "
+            "(for images around VecTransposeImage), or dorax.EValueBonus"
+        )
+    if int(getattr(env.action_space, "start", 0)) != 0:
+        raise InvalidInput(f"the action space is {env.action_space}; allowed: one that starts at 0, as DQN takes it")

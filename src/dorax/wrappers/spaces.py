@@ -15,7 +15,7 @@ _MOST_ACTIONS = 1024
 
 
 class Numbering(NamedTuple):
-    """How many points there are, and which of them a value is. Numbers grow as large as they must."""
+    """How many points there are, and which of them a value is, or a number below 0 if none."""
 
     size: int
     number: Callable[[Any], int]
@@ -68,12 +68,15 @@ def in_one_line(thing: Any) -> str:
 
 
 def _digits(sizes: Sequence[int], starts: Sequence[int]) -> Numbering:
-    weights = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-    offset = sum(weight * start for weight, start in zip(weights, starts, strict=True))
-
     def number(value: Any) -> int:
-        digits = np.ravel(value).tolist()
-        return sum(map(int.__mul__, map(int, digits), weights)) - offset
+        digits, total = np.ravel(value).tolist(), 0
+        if len(digits) != len(sizes):
+            return -1
+        for digit, size, start in zip(digits, sizes, starts, strict=True):
+            if not 0 <= digit - start < size:
+                return -1
+            total = total * size + int(digit) - start
+        return total
 
     return Numbering(math.prod(sizes), number)
 
@@ -87,7 +90,10 @@ def _parts(parts: Sequence[Numbering | None], keys: Sequence[Any]) -> Numbering 
     def number(value: Any) -> int:
         total = 0
         for part, key in pairs:
-            total = total * part.size + part.number(value[key])
+            digit = part.number(value[key])
+            if not 0 <= digit < part.size:
+                return -1
+            total = total * part.size + digit
         return total
 
     return Numbering(math.prod(part.size for part in known), number)

@@ -35,9 +35,12 @@ class Winners:
         inputs = _small(np.zeros(box.shape)).size
         random = np.random.default_rng(seed)
         shape = int(units), min(_LOOKED_AT, inputs)
-        self._inputs, self._signs = random.integers(inputs, size=shape), random.choice((-1.0, 1.0), size=shape)
+        # No input twice: a unit that looked at one twice would be the most excited of all, whatever there is to see.
+        lots = random.random((shape[0], inputs), dtype=np.float32)
+        self._inputs = np.argpartition(lots, shape[1] - 1, axis=1)[:, : shape[1]]
+        self._signs = random.choice(np.array([-1, 1], np.float32), size=shape)
         self._noticed, self._mean, self._squares = 0, np.zeros(inputs), np.zeros(inputs)
-        self._floor = 0.02 * _range(box)
+        self._floor = 0.02 * _small(_extent(box)).ravel()
 
     def keys(self, observation: Any) -> tuple[int, ...]:
         deviation = np.sqrt(self._squares / max(self._noticed, 1)) + self._floor
@@ -62,11 +65,14 @@ class Winners:
         self._noticed, self._mean, self._squares = int(arrays["noticed"]), arrays["mean"], arrays["squares"]
 
     def _input(self, observation: Any) -> np.ndarray:
-        return _small(finite(observation).reshape(self._shape)).ravel()
+        x = finite(observation)
+        if x.shape != self._shape:
+            raise InvalidInput(f"an observation has the shape {x.shape}; allowed: that of its space, {self._shape}")
+        return _small(x).ravel()
 
 
 def _small(x: np.ndarray) -> np.ndarray:
-    """An image made grey, over its shortest side if it has three, and small, by means of blocks."""
+    """An image made grey and small: the mean over its shortest side, colours or frames, and of blocks."""
     if x.ndim == 3:
         x = x.mean(axis=int(np.argmin(x.shape)))
     if x.ndim != 2:
@@ -76,7 +82,7 @@ def _small(x: np.ndarray) -> np.ndarray:
     return x.reshape(x.shape[0] // rows, rows, x.shape[1] // columns, columns).mean(axis=(1, 3))
 
 
-def _range(box: spaces.Box) -> float:
-    """The extent of the space where it has one, else 1: what varies by less than a fiftieth of it hardly varies."""
-    extent = float(np.max(box.high.astype(np.float64) - box.low.astype(np.float64)))
-    return extent if np.isfinite(extent) and extent < 1e30 else 1.0
+def _extent(box: spaces.Box) -> np.ndarray:
+    """The reach of each dimension, 1 where it has no end. What varies by less than a fiftieth of it hardly varies."""
+    extent = box.high.astype(np.float64) - box.low.astype(np.float64)
+    return np.where(extent < 1e30, extent, 1.0)
