@@ -45,6 +45,12 @@ def test_an_unwritable_output_folder_is_one_line(capsys, tmp_path):
     assert line.startswith(f"dorax: cannot write {blocked}")
 
 
+@pytest.fixture
+def nothing_recorded(tmp_path, monkeypatch):
+    monkeypatch.setattr("dorax.study.long_runs.RECORDED", tmp_path / "results")
+
+
+@pytest.mark.usefixtures("nothing_recorded")
 def test_a_report_without_results_says_what_to_do(capsys, tmp_path):
     assert "dorax run" in fails(capsys, "report", "--out", str(tmp_path))[0]
 
@@ -59,6 +65,7 @@ def test_an_interruption_is_one_line_that_says_how_to_go_on(capsys, tmp_path, mo
     assert "the same command goes on" in line
 
 
+@pytest.mark.usefixtures("nothing_recorded")
 def test_run_then_report_writes_one_page_and_the_claims(capsys, tmp_path):
     cli.main(["run", "tree", "--out", str(tmp_path)])
     cli.main(["report", "--out", str(tmp_path)])

@@ -1,4 +1,4 @@
-"""The experiments: every module here that defines `EXPERIMENT`, under the module's name."""
+"""The experiments: every module here defines one, `EXPERIMENT`. Modules with an underscore serve the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dorax.study.experiment import Experiment
 
 def find() -> dict[str, Experiment]:
     """All experiments by name, in the order of the paper."""
-    modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
-    found = {module.__name__.rsplit(".", 1)[1]: getattr(module, "EXPERIMENT", None) for module in modules}
-    experiments = {name: experiment for name, experiment in found.items() if experiment is not None}
+    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    experiments = {name: importlib.import_module(f"{__name__}.{name}").EXPERIMENT for name in names}
     return dict(sorted(experiments.items(), key=lambda item: item[1].order))
