@@ -54,7 +54,7 @@ def test_freeway_runs_anywhere_at_its_quick_size_from_the_games_to_the_report(tm
     page = (tmp_path / "report.html").read_text()
     assert "a quick run" in page
     assert "On what the runs were made" in page
-    assert {row["experiment"] for row in json.loads((tmp_path / "claims.json").read_text())} == {"freeway"}
+    assert "freeway" in {row["experiment"] for row in json.loads((tmp_path / "claims.json").read_text())}
     network = tmp_path / "data" / "freeway" / "e-values-quick-0" / "network.npz"
     cli.main(["play", str(network), "--gif", str(tmp_path / "play.gif"), "--steps", "20"])
     assert (tmp_path / "play.gif").stat().st_size > 5_000
