@@ -159,7 +159,7 @@ EXPERIMENT = Experiment(
     paper="",
     notes="Tabular Q-learning, ε-greedy, on the deep sea of 8, knows nothing of the bonus: it learns from what the "
     "wrapped environment pays. dorax.diagnose says how much of that is bonus, and warns. Scales were chosen on other "
-    "seeds, as too small, sensible and too large.",
+    "seeds, as too small, sensible and too large, after a first choice on a larger sea had shown less.",
     cells=cells,
     claims=[
         solves_more_often(RIGHT, NONE),
