@@ -206,8 +206,8 @@ EXPERIMENT = Experiment(
     notes="PPO and DQN as Stable-Baselines3 has them, wrapped in one line. E-values with γ_E = 0.99; visits are the "
     "same wrapper with γ_E = 0; RND is random network distillation (Burda et al., 2018). The other bonuses are scale / "
     "√c. The scale of each is the best of four on two seeds that are not among those judged. Returns are true ones, "
-    "without bonuses, of training episodes. The sizes of the problems and the range of the grid were chosen after trials on seed "
-    "0, which is among those judged.",
+    "without bonuses, of training episodes. The sizes of the problems and the range of the grid were chosen "
+    "after trials on seed 0, which is among those judged.",
     cells=lambda size: (),
     claims=[
         claim
