@@ -1,4 +1,4 @@
-"""The site: its examples run as they stand, its reference is complete, and it builds without a warning."""
+"""README and site: examples run as they stand, the reference is complete, and the site builds without a warning."""
 
 import importlib.util
 import re
@@ -12,6 +12,7 @@ import dorax
 from dorax import experiments
 
 DOCS = Path(__file__).parents[1] / "docs"
+README = DOCS.parent / "README.md"
 PAGES = sorted(DOCS.rglob("*.md"))
 CODE = re.compile(r"^```(python|\{drawn\})[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -26,7 +27,7 @@ def marks(kind, code):
 # Examples, and the code of pictures that are drawn while the site is built.
 EXAMPLES = [
     pytest.param(code, id=f"{page.stem}-{number}", marks=marks(kind, code))
-    for page in PAGES
+    for page in [README, *PAGES]
     for number, (kind, code) in enumerate(CODE.findall(page.read_text()))
 ]
 
@@ -42,8 +43,9 @@ def extension(monkeypatch):
     return importlib.import_module
 
 
-def test_the_pages_have_examples():
-    assert len(EXAMPLES) >= 5
+def test_the_readme_and_the_pages_have_examples():
+    assert sum(example.id.startswith("README") for example in EXAMPLES) >= 5
+    assert len(EXAMPLES) >= 15
 
 
 @pytest.mark.parametrize("code", EXAMPLES)

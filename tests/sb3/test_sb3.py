@@ -9,6 +9,7 @@ import pytest
 from gymnasium import spaces
 
 import dorax
+from dorax import cli
 from dorax.wrappers import GeneralizedCounts
 
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: make test-sb3")
@@ -201,6 +202,13 @@ def test_dqn_finds_it_by_lll():
 
 def test_so_does_a_dqn_in_a_single_file():
     assert example("single_file_dqn").main(steps=16_000, size=8) > 0.9
+
+
+def test_the_study_runs_at_its_quick_size_from_the_agents_to_the_report(tmp_path):
+    cli.main(["run", "sb3_sparse", "--quick", "--out", str(tmp_path)])
+    cli.main(["report", "--out", str(tmp_path)])
+    assert "a quick run" in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "figures" / "sb3_sparse.png").stat().st_size > 5_000
 
 
 def test_rnd_pays_less_for_what_it_has_often_seen():

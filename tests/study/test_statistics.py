@@ -7,6 +7,7 @@ from dorax.study.statistics import (
     bootstrap,
     difference_of_means,
     difference_of_shares,
+    first_times,
     median,
     ratio_of_medians,
     share,
@@ -74,3 +75,11 @@ def test_a_difference_of_shares_is_newcombe_s():
     assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
     same = difference_of_shares((5, 5), (5, 5))
     assert same.low < 0 < same.high
+
+
+def test_a_curve_gets_there_when_it_first_reaches_the_bar_and_else_is_censored_at_its_end():
+    curves = np.array([[0.0, 2.0, 1.0], [0.0, 0.5, np.nan], [3.0, 0.0, 0.0]])
+    steps = np.array([[10.0, 20.0, 30.0], [10.0, 25.0, np.nan], [10.0, 20.0, 30.0]])
+    times = first_times(curves, steps, 1.0)
+    assert times.time.tolist() == [20, 25, 10]
+    assert times.is_reached.tolist() == [True, False, True]

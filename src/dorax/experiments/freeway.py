@@ -25,6 +25,7 @@ from dorax.study.statistics import (
     Times,
     difference_of_means,
     difference_of_shares,
+    first_times,
     mean,
     median,
     ratio_of_medians,
@@ -112,11 +113,7 @@ def training_return(data: xr.Dataset) -> np.ndarray:
 
 def times_to(data: xr.Dataset, bar: float) -> Times:
     """Steps until the mean return of training games first reaches a bar."""
-    is_there = np.asarray(training_return(data) >= bar)
-    steps = data.record_step.values
-    first = np.take_along_axis(steps, np.argmax(is_there, axis=1)[:, None], axis=1)[:, 0]
-    is_reached = np.asarray(is_there.any(axis=1))
-    return Times(np.where(is_reached, first, np.nanmax(steps, axis=1)), is_reached)
+    return first_times(training_return(data), data.record_step.values, bar)
 
 
 def leaves_more_often(often: str, seldom: str) -> Claim:

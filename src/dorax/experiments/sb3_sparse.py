@@ -19,7 +19,7 @@ from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
 from dorax.study.experiment import Experiment, LongRun, Size, Table
 from dorax.study.results import Results
-from dorax.study.statistics import Times, difference_of_shares, median, ratio_of_medians, share
+from dorax.study.statistics import Times, difference_of_shares, first_times, median, ratio_of_medians, share
 
 NONE, E_VALUES, VISITS, RND = "no bonus", "E-values", "visits", "RND"
 GRID = (0.03, 0.1, 0.3, 1.0)
@@ -119,11 +119,7 @@ def mean_return(data: xr.Dataset) -> np.ndarray:
 
 def times_of(data: xr.Dataset) -> Times:
     """Steps until the mean true return first is that of a solved problem."""
-    is_there = mean_return(data) >= SOLVED
-    steps = data.record_step.values
-    first = np.take_along_axis(steps, np.argmax(is_there, axis=1)[:, None], axis=1)[:, 0]
-    is_reached = np.asarray(is_there.any(axis=1))
-    return Times(np.where(is_reached, first, steps[:, -1]), is_reached)
+    return first_times(mean_return(data), data.record_step.values, SOLVED)
 
 
 def area(data: xr.Dataset) -> float:

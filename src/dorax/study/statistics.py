@@ -45,6 +45,14 @@ class Times:
         return np.where(self.is_reached, self.time, np.inf)
 
 
+def first_times(curves: Floats, steps: Floats, bar: float) -> Times:
+    """When each curve, seeds x records, first reaches a bar; NaN is where a run had ended."""
+    is_there = np.asarray(curves >= bar)
+    first = np.take_along_axis(steps, np.argmax(is_there, axis=1)[:, None], axis=1)[:, 0]
+    is_reached = np.asarray(is_there.any(axis=1))
+    return Times(np.where(is_reached, first, np.nanmax(steps, axis=1)), is_reached)
+
+
 def median(values: Floats) -> Floats:
     """The middle of the last axis, the upper one of two: infinities never meet in a mean."""
     ordered = np.sort(values, axis=-1)

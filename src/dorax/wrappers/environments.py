@@ -26,7 +26,7 @@ class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordC
     def __init__(self, env: gymnasium.Env[Any, Any], **options: Unpack[Options]) -> None:
         if isinstance(env, VectorEnv):
             raise InvalidInput(f"the environment is a vector of them, {env}; allowed: VectorEValueBonus around it")
-        refuse_twice(env)
+        refuse_unfit(env)
         gymnasium.utils.RecordConstructorArgs.__init__(self, **options)
         gymnasium.Wrapper.__init__(self, env)
         self.exploration = Exploration(env.observation_space, env.action_space, **options)
@@ -54,7 +54,7 @@ class VectorEValueBonus(VectorWrapper):
     def __init__(self, env: VectorEnv[Any, Any, Any], **options: Unpack[Options]) -> None:
         if not isinstance(env, VectorEnv):
             raise InvalidInput(f"the environment is {env}; allowed: a vector environment, or EValueBonus around it")
-        refuse_twice(env)
+        refuse_unfit(env)
         super().__init__(env)
         self._mode = _autoreset_mode(env)
         self._is_over = np.zeros(env.num_envs, bool)
@@ -107,8 +107,8 @@ def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
         ) from None
 
 
-def refuse_twice(env: Any) -> None:
-    """Raise if there is a bonus already, around the environment or around one within."""
+def refuse_unfit(env: Any) -> None:
+    """Raise if around the environment, or one within, there is a bonus already or what resets unseen."""
     parts = getattr(env, "__dict__", {})
     if isinstance(parts.get("exploration"), Exploration):
         raise InvalidInput(f"the environment has a bonus already, {env}; allowed: one wrapper around it")
@@ -117,7 +117,7 @@ def refuse_twice(env: Any) -> None:
     several = parts.get("envs")
     for inner in (parts.get("env"), parts.get("venv"), *(several if isinstance(several, list | tuple) else ())):
         if inner is not None:
-            refuse_twice(inner)
+            refuse_unfit(inner)
 
 
 def refuse_paid(info: dict[str, Any]) -> None:

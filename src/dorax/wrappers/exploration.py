@@ -100,7 +100,7 @@ class Exploration:
         self.is_on = True
         self.history = History()
         self._random = np.random.default_rng(seed)
-        self._is_discrete = isinstance(action_space, spaces.Discrete)
+        self._first_action = int(action_space.start) if isinstance(action_space, spaces.Discrete) else 0
 
     def begin(self, observation: Any, lane: int = 0) -> None:
         """An episode begins, whether or not the one before had come to its end."""
@@ -142,8 +142,7 @@ class Exploration:
         counts = self.counts.of(observations)
         if values.shape != counts.shape:
             raise InvalidInput(f"values have the shape {values.shape}; allowed: states x actions, {counts.shape}")
-        numbers = rule(values, counts, np.float64(self.steps), self._random.random(len(values)))
-        return numbers + int(getattr(self.counts.action_space, "start", 0)) if self._is_discrete else numbers
+        return self._first_action + rule(values, counts, np.float64(self.steps), self._random.random(len(values)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that was learned, atomically, to one `.npz` file without pickles."""

@@ -16,7 +16,7 @@ import numpy as np
 from dorax.core.checks import InvalidInput
 from dorax.core.policies import Softmax
 from dorax.core.rules import LLL
-from dorax.wrappers.environments import EValueBonus, refuse_paid, refuse_twice
+from dorax.wrappers.environments import EValueBonus, refuse_paid, refuse_unfit
 from dorax.wrappers.exploration import Exploration, Options
 
 try:
@@ -44,7 +44,7 @@ class VecEValueBonus(VecEnvWrapper):
     def __init__(self, venv: VecEnv, **options: Unpack[Options]) -> None:
         if not isinstance(venv, VecEnv):
             raise InvalidInput(f"the environment is {venv}; allowed: a VecEnv, such as make_vec_env makes")
-        refuse_twice(venv)
+        refuse_unfit(venv)
         super().__init__(venv)
         self.exploration = Exploration(venv.observation_space, venv.action_space, venv.num_envs, **options)
         self._actions: Any = None
@@ -105,7 +105,7 @@ class DirectedDQN(DQN):
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
     ) -> tuple[np.ndarray, Any]:
-        exploration = _exploration_of(self.env)
+        exploration = _exploration_seeing(self.env)
         if deterministic or exploration is None:
             return super().predict(observation, state, episode_start, deterministic=True)
         with torch.no_grad():
@@ -125,7 +125,7 @@ def each_of(observations: Any) -> Sequence[Any]:
     return observations
 
 
-def _exploration_of(env: Any) -> Exploration | None:
+def _exploration_seeing(env: Any) -> Exploration | None:
     """What counts the very observations that the agent sees: nothing may stand between the two."""
     if isinstance(env, VecEValueBonus):
         return env.exploration
@@ -139,7 +139,7 @@ def _exploration_of(env: Any) -> Exploration | None:
 def _check_counts(env: Any) -> None:
     if env is None:  # a model that was loaded to be evaluated
         return
-    if _exploration_of(env) is None:
+    if _exploration_seeing(env) is None:
         raise InvalidInput(
             "the environment counts nothing that the agent sees; allowed: VecEValueBonus around all other wrappers "
             "(for images around VecTransposeImage), or dorax.EValueBonus"
