@@ -7,6 +7,11 @@ import os
 from collections.abc import Generator
 from pathlib import Path
 
+try:
+    import fcntl
+except ImportError:  # Windows, where every process takes itself to be the only one
+    fcntl = None
+
 from dorax.core.checks import InvalidInput
 
 
@@ -28,6 +33,31 @@ def replacing(path: Path) -> Generator[Path]:
         finally:
             with contextlib.suppress(OSError):
                 unfinished.unlink()
+
+
+@contextlib.contextmanager
+def claiming(path: Path) -> Generator[bool]:
+    """Whether `path` is ours to make: to every other process that asks meanwhile, it is not.
+
+    A process that ends in any way gives up what it claimed.
+    """
+    if fcntl is None:
+        yield True
+        return
+    claim = path.with_name(f".{path.name}.claim")
+    with in_one_line(claim):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(claim, "w")  # noqa: SIM115
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            claim.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

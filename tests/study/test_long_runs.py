@@ -1,10 +1,14 @@
 """Experiments of long runs: found here, or as they were recorded elsewhere."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import xarray as xr
 
 from dorax import InvalidInput
+from dorax.files import claiming
 from dorax.study import long_runs
 from dorax.study.claims import judged
 from dorax.study.experiment import Experiment, LongRun, Size
@@ -111,3 +115,23 @@ def test_a_claim_about_an_agent_without_a_run_is_not_judged(experiment, store):
     of = lambda name: Claim(name, lambda results: Estimate(results[name].name, Interval(1, 1, 1), 2), above=0)  # noqa: E731
     rows = judged("game", replace(experiment, claims=[of("bold"), of("absent")]), results)
     assert [row["claim"] for row in rows] == ["bold"]
+
+
+def test_runs_that_another_process_is_at_are_left_to_it(experiment, store, trained):
+    with claiming(store.path("game", "bold quick", "0")) as is_ours:
+        assert is_ours
+        results = long_runs.run("game", experiment, QUICK, store, ignore, Manner())
+    assert [run[:2] for run in trained] == [("shy", 0), ("bold", 1), ("shy", 1)]
+    assert results["bold"].data().seed.values.tolist() == [1]
+    long_runs.run("game", experiment, QUICK, store, ignore, Manner())
+    assert trained[-1][:2] == ("bold", 0)
+    assert not list(store.folder.rglob("*.claim"))
+
+
+def test_what_a_process_claimed_is_free_again_when_it_was_killed(store):
+    path = store.path("game", "bold", "0")
+    words = "import os, sys, pathlib; from dorax.files import claiming\n"
+    words += "with claiming(pathlib.Path(sys.argv[1])): os.kill(os.getpid(), 9)"
+    assert subprocess.run([sys.executable, "-c", words, str(path)], check=False).returncode == -9
+    with claiming(path) as is_ours:
+        assert is_ours

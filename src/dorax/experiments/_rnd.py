@@ -19,6 +19,7 @@ from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 _WIDTH, _OUTPUTS = 128, 64
+_BATCH = 8
 _FARTHEST = 5.0  # deviations
 _DISCOUNT = 0.99  # of the returns of bonuses, by whose deviation bonuses are divided
 
@@ -36,6 +37,7 @@ class RNDBonus(VecEnvWrapper):
             torch.manual_seed(seed)
             self._target, self._predictor = _network(inputs), _network(inputs)
         self._optimiser = torch.optim.Adam(self._predictor.parameters(), lr=learning_rate)
+        self._unlearned: list[torch.Tensor] = []
         self._moments = RunningMeanStd(shape=(inputs,))
         self._returns, self._return_moments = np.zeros(venv.num_envs), RunningMeanStd(shape=())
 
@@ -57,15 +59,25 @@ class RNDBonus(VecEnvWrapper):
         x = np.clip((x - self._moments.mean) / np.sqrt(self._moments.var + 1e-8), -_FARTHEST, _FARTHEST)
         x = torch.as_tensor(x, dtype=torch.float32)
         with torch.no_grad():
-            target = self._target(x)
-        errors = ((self._predictor(x) - target) ** 2).mean(dim=1)
-        self._optimiser.zero_grad()
-        errors.mean().backward()
-        self._optimiser.step()
-        found = errors.detach().numpy().astype(np.float64)
+            found = self._errors(x).numpy().astype(np.float64)
+        self._learn(x)
         self._returns = _DISCOUNT * self._returns + found
         self._return_moments.update(self._returns)
         return found / np.sqrt(self._return_moments.var + 1e-8)
+
+    def _errors(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            target = self._target(x)
+        return ((self._predictor(x) - target) ** 2).mean(dim=1)
+
+    def _learn(self, x: torch.Tensor) -> None:
+        """A step of the predictor for every so many observations, however many arrive at a time."""
+        self._unlearned.append(x)
+        if sum(map(len, self._unlearned)) >= _BATCH:
+            self._optimiser.zero_grad()
+            self._errors(torch.cat(self._unlearned)).mean().backward()
+            self._optimiser.step()
+            self._unlearned.clear()
 
     def _inputs(self, observations: np.ndarray) -> np.ndarray:
         if self._states is None:

@@ -21,7 +21,8 @@ from dorax.lanes.running import Progress
 from dorax.wrappers.sb3 import VecEValueBonus
 
 RECORDS = 50
-
+_MODELS = {"PPO": PPO, "DQN": DQN}
+_LANES = {"PPO": 8, "DQN": 1}
 
 BONUSES: dict[str, Callable[..., Any]] = {
     "no bonus": lambda env, scale, seed: env,
@@ -32,7 +33,7 @@ BONUSES: dict[str, Callable[..., Any]] = {
 
 
 def returns_over_time(
-    algorithm: str,
+    algorithm: tuple[str, dict[str, Any]],
     environment: tuple[str, dict[str, Any]],
     steps: int,
     with_bonus: Callable[[Any], Any],
@@ -41,35 +42,13 @@ def returns_over_time(
 ) -> xr.Dataset:
     """The mean true return of the episodes that ended in each of so many parts of a run."""
     torch.set_num_threads(1)
-    name, keywords = environment
-    env = with_bonus(make_vec_env(name, _LANES[algorithm], seed=seed, env_kwargs=keywords))
+    (model, settings), (name, keywords) = algorithm, environment
+    env = with_bonus(make_vec_env(name, _LANES[model], seed=seed, env_kwargs=keywords))
     episodes = _Episodes(steps, progress)
-    _MODELS[algorithm](env, seed).learn(steps, callback=episodes)
+    _MODELS[model]("MlpPolicy", env, seed=seed, device="cpu", **settings).learn(steps, callback=episodes)
     env.close()
     edges = np.linspace(0, steps, RECORDS + 1)
     return xr.Dataset({"record_step": ("record", edges[1:]), "record_return": ("record", episodes.means(edges))})
-
-
-def _ppo(env: Any, seed: int) -> PPO:
-    return PPO("MlpPolicy", env, n_steps=128, batch_size=256, ent_coef=0.01, seed=seed, device="cpu")
-
-
-def _dqn(env: Any, seed: int) -> DQN:
-    return DQN(
-        "MlpPolicy",
-        env,
-        buffer_size=50_000,
-        learning_starts=500,
-        target_update_interval=500,
-        exploration_fraction=0.3,
-        seed=seed,
-        device="cpu",
-    )
-
-
-# The defaults of Stable-Baselines3, but for sizes that suit short runs.
-_MODELS: dict[str, Callable[[Any, int], Any]] = {"PPO": _ppo, "DQN": _dqn}
-_LANES = {"PPO": 8, "DQN": 1}
 
 
 class _Episodes(BaseCallback):

@@ -2,7 +2,7 @@
 
 What a machine with a GPU once ran is kept in the repository under results/, with the
 hardware, the versions, the commit and the command. Such a run counts as finished, and the
-report shows it as recorded.
+report shows it as recorded. Processes that are started side by side share the runs among them.
 """
 
 # xarray: typed in part only.
@@ -22,12 +22,24 @@ from pathlib import Path
 
 import xarray as xr
 
+from dorax.files import claiming
 from dorax.study.experiment import AXES, Axis, Experiment, LongRun, Size
 from dorax.study.results import CellResult, NotRun, Results, Watch, last_size, remember_size
 from dorax.study.store import Store
 
 RECORDED = Path(__file__).parents[3] / "results"
-_PACKAGES = ("dorax", "jax", "jaxlib", "equinox", "optax", "numpy", "ale-py")
+_PACKAGES = (
+    "dorax",
+    "jax",
+    "jaxlib",
+    "equinox",
+    "optax",
+    "numpy",
+    "gymnasium",
+    "ale-py",
+    "stable-baselines3",
+    "torch",
+)
 
 
 @dataclass(frozen=True)
@@ -39,23 +51,28 @@ class Manner:
 
 
 def run(name: str, experiment: Experiment, size: Size, store: Store, watch: Watch, manner: Manner) -> Results:
-    """Run what is neither here nor recorded."""
+    """Run what is neither here nor recorded, nor being run by another process."""
     for long_run in _long_runs(experiment, size):
         path = _path(name, long_run, size, store)
-        if _found(path, long_run, store) is not None:
-            continue
         if size.is_full and not manner.fresh and _found(_recorded(name, path), long_run, store) is not None:
             continue
-        if experiment.check_machine is not None:
-            experiment.check_machine(size)
-        began = time.perf_counter()
-        progress = watch(f"{long_run.agent}, seed {long_run.seed}")
-        data = long_run.train(path.with_suffix(""), manner.keeps_replay, progress)
-        seconds = time.perf_counter() - began
-        data = data.assign_attrs(agent=long_run.agent, seed=long_run.seed, what=long_run.what, seconds=seconds)
-        store.save(path, data.assign_attrs(_provenance()))
+        with claiming(path) as is_ours:
+            if not is_ours or _found(path, long_run, store) is not None:
+                continue
+            if experiment.check_machine is not None:
+                experiment.check_machine(size)
+            data = _timed(long_run, path.with_suffix(""), watch, manner)
+            store.save(path, data.assign_attrs(_provenance()))
     remember_size(name, size, store)
     return load(name, experiment, store)
+
+
+def _timed(long_run: LongRun, folder: Path, watch: Watch, manner: Manner) -> xr.Dataset:
+    began = time.perf_counter()
+    progress = watch(f"{long_run.agent}, seed {long_run.seed}")
+    data = long_run.train(folder, manner.keeps_replay, progress)
+    seconds = time.perf_counter() - began
+    return data.assign_attrs(agent=long_run.agent, seed=long_run.seed, what=long_run.what, seconds=seconds)
 
 
 def load(name: str, experiment: Experiment, store: Store) -> Results:
@@ -119,10 +136,14 @@ def _provenance() -> dict[str, str]:
     cores = f"{os.cpu_count()} cores, {platform.machine()}"
     return {
         "hardware": f"{jax.devices()[0].device_kind}, {cores}",
-        "versions": ", ".join(f"{package} {_version(package)}" for package in _PACKAGES),
+        "versions": ", ".join(f"{package} {_version(package)}" for package in _PACKAGES if _is_used(package)),
         "commit": _commit(),
         "command": " ".join(["dorax", *sys.argv[1:]]),
     }
+
+
+def _is_used(package: str) -> bool:
+    return package.replace("-", "_") in sys.modules
 
 
 def _version(package: str) -> str:
