@@ -116,7 +116,7 @@ def _yardstick_table(path: Path) -> str:
 
 def _what_ran(name: str, experiment: Experiment) -> str:
     agents, seeds = len(experiment.agents(experiment.size)), experiment.size.seeds
-    time = "on a GPU"
+    time = f"recorded in `results/{name}`"
     if experiment.long_runs is None:
         seconds = _durations.expected_seconds([name])[name]
         time = "a moment" if seconds < 1 else f"about {_durations.in_words(seconds)} on two cores"

@@ -73,7 +73,7 @@ def measure() -> list[Yardstick]:
 
 
 def print_yardsticks(found: list[Yardstick], console: Console, as_json: bool) -> None:
-    devices = [str(device) for device in jax.devices()]
+    devices = [f"{device.device_kind} {device.id}" for device in jax.devices()]
     if as_json:
         print(
             json.dumps(
