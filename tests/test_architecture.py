@@ -53,6 +53,13 @@ def test_importing_dorax_does_not_import_what_it_does_not_need_at_once():
     import subprocess
     import sys
 
-    heavy = "{'xarray', 'matplotlib', 'scipy.stats', 'jinja2', 'tyro', 'rich', 'optax'}"
+    heavy = "{'xarray', 'matplotlib', 'scipy.stats', 'jinja2', 'tyro', 'rich', 'optax', 'torch', 'ale_py', 'ray'}"
     code = f"import sys, dorax; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_every_public_name_is_found_when_it_is_asked_for():
+    assert all(hasattr(dorax, name) for name in dorax.__all__)
+    assert set(dorax.__all__) <= set(dir(dorax))
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        dorax.no_such_thing  # noqa: B018
