@@ -1,3 +1,6 @@
+import pickle
+from itertools import pairwise
+
 import gymnasium
 import numpy as np
 import pytest
@@ -191,6 +194,24 @@ def test_a_saved_exploration_goes_on_as_if_it_had_never_stopped(name, tmp_path):
     second.exploration.load(tmp_path / "counts.npz")
     assert walk(first, 1) == walk(second, 1)
     assert first.exploration.history.rows() == second.exploration.history.rows()
+
+
+@pytest.mark.parametrize(
+    "space",
+    [spaces.Discrete(4), spaces.Tuple([spaces.Discrete(2), spaces.MultiDiscrete([2, 3])]), spaces.Box(0, 1, (2,))],
+    ids=str,
+)
+def test_an_exploration_can_be_sent_to_another_process(space):
+    exploration = dorax.Exploration(space, spaces.Discrete(2))
+    space.seed(0)
+    seen = [space.sample() for _ in range(6)]
+    exploration.begin(seen[0])
+    for before, after in pairwise([0, 1, 0, 1, 0]):
+        exploration.visit(before, 0.0, seen[1 + after], False, False)
+    sent = pickle.loads(pickle.dumps(exploration))
+    np.testing.assert_array_equal(sent.counts.of(seen), exploration.counts.of(seen))
+    step = (1, 0.0, seen[2], True, False)
+    assert sent.visit(*step) == exploration.visit(*step)
 
 
 def test_a_saved_file_of_another_space_or_another_discount_is_refused(tmp_path, refused):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Protocol
 
@@ -11,8 +12,8 @@ import numpy as np
 from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput
-from dorax.linear.tiles import TileCoder, cells
-from dorax.wrappers.spaces import finite, in_one_line, numbering
+from dorax.linear.tiles import Grid, TileCoder, cells
+from dorax.wrappers.spaces import Numbering, finite, in_one_line, numbering
 from dorax.wrappers.winners import Winners
 
 _MOST_TILED = 8  # dimensions; beyond, hardly two points share a tile
@@ -117,26 +118,22 @@ class _Fixed:
 def _table_keys(space: spaces.Space[Any]) -> Callable[[Any], Keys]:
     found = numbering(space)
     if found is not None:
-        number, size = found.number, found.size
+        return partial(_numbered, found, space)
+    return partial(_hashed, _box(space, Table()).dtype)
 
-        def numbered(observation: Any) -> Keys:
-            key = number(observation)
-            if not 0 <= key < size:
-                raise InvalidInput(
-                    f"the observation is {in_one_line(observation)}; allowed: a point of {in_one_line(space)}"
-                )
-            return (key,)
 
-        return numbered
-    dtype = _box(space, Table()).dtype
+def _numbered(points: Numbering, space: spaces.Space[Any], observation: Any) -> Keys:
+    key = points.number(observation)
+    if not 0 <= key < points.size:
+        raise InvalidInput(f"the observation is {in_one_line(observation)}; allowed: a point of {in_one_line(space)}")
+    return (key,)
+
+
+def _hashed(dtype: np.dtype[Any], observation: Any) -> Keys:
+    # Adding 0 makes one of the two zeros that floats have.
     is_whole = np.issubdtype(dtype, np.integer)
-
-    def hashed(observation: Any) -> Keys:
-        # Adding 0 makes one of the two zeros that floats have.
-        content = np.asarray(observation if is_whole else finite(observation) + 0.0, dtype).tobytes()
-        return (int.from_bytes(blake2b(content, digest_size=16).digest(), "little"),)
-
-    return hashed
+    content = np.asarray(observation if is_whole else finite(observation) + 0.0, dtype).tobytes()
+    return (int.from_bytes(blake2b(content, digest_size=16).digest(), "little"),)
 
 
 def _tile_keys(box: spaces.Box, features: Tiles) -> Callable[[Any], Keys]:
@@ -149,15 +146,13 @@ def _tile_keys(box: spaces.Box, features: Tiles) -> Callable[[Any], Keys]:
     coder = TileCoder(
         np.where(is_bounded, low, -1.0).tolist(), np.where(is_bounded, high, 1.0).tolist(), tiles, features.tilings
     )
-    grid = coder.grid(np.float64)
-    all_bounded = bool(is_bounded.all())
+    return partial(_tiled, coder.grid(np.float64), None if is_bounded.all() else is_bounded)
 
-    def keys(observation: Any) -> Keys:
-        point = finite(observation).ravel()
-        places = cells(point if all_bounded else _squeezed(point, is_bounded), grid)
-        return tuple(int.from_bytes(place, "little") * coder.tilings + i for i, place in enumerate(places))
 
-    return keys
+def _tiled(grid: Grid, is_bounded: np.ndarray | None, observation: Any) -> Keys:
+    point = finite(observation).ravel()
+    places = cells(point if is_bounded is None else _squeezed(point, is_bounded), grid)
+    return tuple(int.from_bytes(place, "little") * len(places) + i for i, place in enumerate(places))
 
 
 def _bounds(box: spaces.Box) -> tuple[np.ndarray, np.ndarray]:

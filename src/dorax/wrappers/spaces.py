@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +26,7 @@ def numbering(space: spaces.Space[Any]) -> Numbering | None:
     """The numbering of a space of countably many points; None where there are too many to count."""
     match space:
         case spaces.Discrete():
-            start = int(space.start)
-            return Numbering(int(space.n), lambda value: int(value) - start)
+            return Numbering(int(space.n), partial(_offset, int(space.start)))
         case spaces.MultiDiscrete():
             starts = getattr(space, "start", np.zeros_like(space.nvec))
             return _digits([int(n) for n in space.nvec.ravel()], [int(x) for x in np.ravel(starts)])
@@ -67,18 +67,23 @@ def in_one_line(thing: Any) -> str:
     return " ".join(str(thing).split())
 
 
-def _digits(sizes: Sequence[int], starts: Sequence[int]) -> Numbering:
-    def number(value: Any) -> int:
-        digits, total = np.ravel(value).tolist(), 0
-        if len(digits) != len(sizes):
-            return -1
-        for digit, size, start in zip(digits, sizes, starts, strict=True):
-            if not 0 <= digit - start < size:
-                return -1
-            total = total * size + int(digit) - start
-        return total
+def _offset(start: int, value: Any) -> int:
+    return int(value) - start
 
-    return Numbering(math.prod(sizes), number)
+
+def _digits(sizes: Sequence[int], starts: Sequence[int]) -> Numbering:
+    return Numbering(math.prod(sizes), partial(_number_of_digits, sizes, starts))
+
+
+def _number_of_digits(sizes: Sequence[int], starts: Sequence[int], value: Any) -> int:
+    digits, total = np.ravel(value).tolist(), 0
+    if len(digits) != len(sizes):
+        return -1
+    for digit, size, start in zip(digits, sizes, starts, strict=True):
+        if not 0 <= digit - start < size:
+            return -1
+        total = total * size + int(digit) - start
+    return total
 
 
 def _parts(parts: Sequence[Numbering | None], keys: Sequence[Any]) -> Numbering | None:
@@ -86,14 +91,14 @@ def _parts(parts: Sequence[Numbering | None], keys: Sequence[Any]) -> Numbering 
     if len(known) < len(parts):
         return None
     pairs = list(zip(known, keys, strict=True))
+    return Numbering(math.prod(part.size for part in known), partial(_number_of_parts, pairs))
 
-    def number(value: Any) -> int:
-        total = 0
-        for part, key in pairs:
-            digit = part.number(value[key])
-            if not 0 <= digit < part.size:
-                return -1
-            total = total * part.size + digit
-        return total
 
-    return Numbering(math.prod(part.size for part in known), number)
+def _number_of_parts(parts: Sequence[tuple[Numbering, Any]], value: Any) -> int:
+    total = 0
+    for part, key in parts:
+        digit = part.number(value[key])
+        if not 0 <= digit < part.size:
+            return -1
+        total = total * part.size + digit
+    return total
