@@ -133,9 +133,11 @@ def _provenance() -> dict[str, str]:
     """On what, with what and by what a run was made."""
     import jax
 
-    cores = f"{os.cpu_count()} cores, {platform.machine()}"
+    device, cores = jax.devices()[0], f"{os.cpu_count()} cores, {platform.machine()}"
+    memory = device.memory_stats()  # of GPUs alone
     return {
-        "hardware": f"{jax.devices()[0].device_kind}, {cores}",
+        "hardware": f"{device.device_kind}, {cores}",
+        "peak_memory": f"{memory['peak_bytes_in_use'] / 1e9:.1f} GB" if memory else "not measured",
         "versions": ", ".join(f"{package} {_version(package)}" for package in _PACKAGES if _is_used(package)),
         "commit": _commit(),
         "command": " ".join(["dorax", *sys.argv[1:]]),
