@@ -57,8 +57,22 @@ PROBLEMS = {
     "PPO, sparse mountain car": Problem("PPO", PPO, "dorax/SparseMountainCar-v0", {}, 150_000),
 }
 _COUNTED, _PREDICTED = (0.01, 0.03, 0.1, 0.3), (0.3, 1.0, 3.0, 10.0)
-GRIDS = {(name, kind): _PREDICTED if kind == RND else _COUNTED for name in PROBLEMS for kind in (E_VALUES, VISITS, RND)}
-SCALES: dict[tuple[str, str], float] = {}  # the best of each grid on the tuning seeds
+GRIDS = {
+    ("PPO, deep sea of 20", E_VALUES): _COUNTED,
+    ("PPO, deep sea of 20", VISITS): _COUNTED,
+    ("PPO, deep sea of 20", RND): _PREDICTED,
+    ("DQN, deep sea of 20", E_VALUES): (0.003, *_COUNTED),
+    ("DQN, deep sea of 20", VISITS): (*_COUNTED, 1.0),
+    ("DQN, deep sea of 20", RND): (*_PREDICTED, 30.0),
+    ("PPO, sparse mountain car", E_VALUES): (0.001, 0.003, *_COUNTED),
+    ("PPO, sparse mountain car", VISITS): (0.001, 0.003, *_COUNTED),
+    ("PPO, sparse mountain car", RND): _PREDICTED,
+}
+SCALES: dict[tuple[str, str], float] = {  # the best of each grid on the tuning seeds
+    ("PPO, deep sea of 20", E_VALUES): 0.03,
+    ("PPO, deep sea of 20", VISITS): 0.03,
+    ("PPO, deep sea of 20", RND): 3.0,
+}
 
 
 def agent_name(problem: str, kind: str) -> str:
