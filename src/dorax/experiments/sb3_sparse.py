@@ -72,6 +72,7 @@ SCALES: dict[tuple[str, str], float] = {  # the best of each grid on the tuning 
     ("PPO, deep sea of 20", E_VALUES): 0.03,
     ("PPO, deep sea of 20", VISITS): 0.03,
     ("PPO, deep sea of 20", RND): 3.0,
+    ("PPO, sparse mountain car", RND): 1.0,
 }
 
 
