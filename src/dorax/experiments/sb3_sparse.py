@@ -68,10 +68,15 @@ GRIDS = {
     ("PPO, sparse mountain car", VISITS): (0.001, 0.003, *_COUNTED),
     ("PPO, sparse mountain car", RND): _PREDICTED,
 }
-SCALES: dict[tuple[str, str], float] = {  # the best of each grid on the tuning seeds
+SCALES = {  # the best of each grid on the tuning seeds
     ("PPO, deep sea of 20", E_VALUES): 0.03,
     ("PPO, deep sea of 20", VISITS): 0.03,
     ("PPO, deep sea of 20", RND): 3.0,
+    ("DQN, deep sea of 20", E_VALUES): 0.01,
+    ("DQN, deep sea of 20", VISITS): 0.3,
+    ("DQN, deep sea of 20", RND): 10.0,
+    ("PPO, sparse mountain car", E_VALUES): 0.003,
+    ("PPO, sparse mountain car", VISITS): 0.01,
     ("PPO, sparse mountain car", RND): 1.0,
 }
 
@@ -100,7 +105,6 @@ def long_runs(size: Size) -> list[LongRun]:
         for name, problem in PROBLEMS.items()
         for seed in range(FIRST_SEED, FIRST_SEED + size.seeds)
         for kind in STYLES
-        if kind == NONE or (name, kind) in SCALES
     ]
     return tuning + judged
 
