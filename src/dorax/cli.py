@@ -14,6 +14,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+import dorax
 from dorax.core.checks import InvalidInput
 from dorax.deep.pixels.agent import PixelAgent
 from dorax.lanes.devices import use_all_cores
@@ -32,7 +33,7 @@ class List:
     def __call__(self) -> None:
         table = Table(box=None, pad_edge=False)
         for heading in ("name", "figure", "what it shows", "agents", "seeds"):
-            table.add_column(heading, overflow="fold")
+            table.add_column(heading, overflow="fold", no_wrap=heading == "name")  # a name is there to be copied
         for name, experiment in _experiments().items():
             agents = str(len(experiment.agents(experiment.size)))
             table.add_row(name, experiment.figure, experiment.title, agents, str(experiment.size.seeds))
@@ -219,7 +220,7 @@ class Explore:
         agents = explorer.agents(self.agent, mdp, self.discount, self.e_discount)
         recordings = {name: explorer.record(mdp, agent, self.episodes, self.seed) for name, agent in agents.items()}
         explorer.write_page(self.out, mdp, recordings)
-        print(f"wrote {self.out}")
+        print(f"wrote {self.out}: open it in a browser")
 
 
 Command = (
@@ -239,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command: List | Run | Report | Reproduce | Bench | Atari | Play | Explore = tyro.cli(
         Command,  # type: ignore[arg-type]
         prog="dorax",
-        description="Directed exploration by E-values: the paper's experiments, re-run.",
+        description=f"dorax {dorax.__version__}, directed exploration by E-values: the paper's experiments, and your worlds.",
         args=arguments,
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff),
     )

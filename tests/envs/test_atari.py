@@ -23,7 +23,7 @@ def test_an_unknown_game_is_refused_with_those_that_sound_like_it(refused):
 
 def test_without_the_emulator_one_line_says_how_to_get_it(monkeypatch, refused):
     monkeypatch.setitem(sys.modules, "ale_py", None)
-    with refused("pip install 'dorax[atari]'"):
+    with refused("pip install ale-py"):
         AtariGames("freeway", 2)
 
 

@@ -78,7 +78,7 @@ def test_a_drawn_maze_becomes_one_page_that_loads_nothing(capsys, tmp_path):
     (tmp_path / "my_maze.txt").write_text("S..\n.#.\n..G\n")
     out = tmp_path / "deep" / "page.html"
     cli.main(["explore", str(tmp_path / "my_maze.txt"), "--episodes", "3", "--out", str(out)])
-    assert capsys.readouterr().out == f"wrote {out}\n"
+    assert capsys.readouterr().out == f"wrote {out}: open it in a browser\n"
     page = out.read_text()
     assert "<title>dorax explore: my_maze</title>" in page
     assert "http" not in page

@@ -2,6 +2,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector import SyncVectorEnv
 
 import dorax
 from dorax.wrappers.history import History
@@ -94,3 +95,16 @@ def test_without_a_bonus_or_a_step_there_is_nothing_to_diagnose(refused):
         dorax.diagnose(gymnasium.make("FrozenLake-v1"))
     with refused("no step yet"):
         dorax.diagnose(dorax.EValueBonus(gymnasium.make("FrozenLake-v1")))
+
+
+def test_a_bonus_is_found_inside_what_holds_several_environments():
+    envs = SyncVectorEnv([lambda: dorax.EValueBonus(gymnasium.make("FrozenLake-v1"))])
+    envs.reset(seed=0)
+    envs.step(np.array([1]))
+    assert dorax.diagnose(envs).step[-1] == 1
+
+
+def test_several_bonuses_with_counts_of_their_own_are_diagnosed_one_at_a_time(refused):
+    envs = SyncVectorEnv([lambda: dorax.EValueBonus(gymnasium.make("FrozenLake-v1"))] * 2)
+    with refused("2 bonuses"):
+        dorax.diagnose(envs)

@@ -294,6 +294,9 @@ def test_each_wrapper_takes_its_own_kind_of_environment(refused):
         dorax.EValueBonus(SyncVectorEnv([Script]))
     with refused("EValueBonus around it"):
         dorax.VectorEValueBonus(Script())
+    for bonus in (dorax.EValueBonus, dorax.VectorEValueBonus):
+        with refused("FrozenLake-v1", "gymnasium.", "VecEValueBonus"):
+            bonus("FrozenLake-v1")
 
 
 @pytest.mark.parametrize("mode", [None, "Sometimes"])
@@ -306,12 +309,26 @@ def test_an_unknown_autoreset_mode_is_refused(mode, refused):
 
 @pytest.mark.parametrize(
     "options",
-    [{"scale": -1}, {"scale": np.nan}, {"discount": 1.0}, {"learning_rate": 0.0}, {"bonus": 3}],
+    [
+        {"scale": -1},
+        {"scale": np.nan},
+        {"discount": 1.0},
+        {"learning_rate": 0.0},
+        {"bonus": 3},
+        {"bonus": dorax.InverseCount},
+    ],
     ids=str,
 )
 def test_options_out_of_range_are_refused(options, refused):
     with refused():
         dorax.EValueBonus(Script(), **options)
+
+
+def test_a_reward_that_is_no_number_is_refused(refused):
+    exploration = dorax.Exploration(spaces.Discrete(2), spaces.Discrete(2))
+    exploration.begin(0)
+    with refused("the reward is nan"):
+        exploration.visit(0, np.nan, 1, False, False)
 
 
 def test_an_observation_that_is_no_number_is_refused(refused):

@@ -124,5 +124,5 @@ def _ale() -> Any:
         import ale_py
         import ale_py.vector_env
     except ImportError:
-        raise InvalidInput("ale-py is not installed; allowed: after pip install 'dorax[atari]'") from None
+        raise InvalidInput("ale-py is not installed; allowed: after pip install ale-py") from None
     return ale_py

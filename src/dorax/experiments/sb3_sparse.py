@@ -133,7 +133,7 @@ def _train(
 def check_machine(size: Size) -> None:
     del size
     if find_spec("stable_baselines3") is None:
-        raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install 'dorax[sb3]'")
+        raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install stable-baselines3")
 
 
 def mean_return(data: xr.Dataset) -> np.ndarray:
@@ -177,7 +177,7 @@ def solved_sooner(problem: str, soon: str, late: str) -> Claim:
 
 def draw(results: Results, figure: Figure) -> None:
     figure.set_size_inches(12, 4)
-    shown = [name for name in PROBLEMS if any(agent_name(name, kind) in results.cells for kind in STYLES)]
+    shown = [name for name in PROBLEMS if any(agent_name(name, kind) in results.cells for kind in STYLES)] or PROBLEMS
     panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for name, panel in zip(shown, panels, strict=True):
         for kind, colour in STYLES.items():

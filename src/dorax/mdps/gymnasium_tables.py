@@ -28,7 +28,7 @@ def from_gymnasium(env: Any) -> MDP:
     table = getattr(env.unwrapped, "P", None)
     start = getattr(env.unwrapped, "initial_state_distrib", None)
     if table is None or start is None:
-        raise InvalidInput(f"{name} has no transition table; allowed: environments with P and initial_state_distrib")
+        raise InvalidInput(f"{name} has no transition table; allowed: one with P and initial_state_distrib, as Taxi")
 
     states, actions = len(table), len(table[0])
     width = max(len(_merged(table[s][a])) for s in range(states) for a in range(actions))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dorax.core.checks import InvalidInput
+from dorax.wrappers.environments import exploration_of, layers
 from dorax.wrappers.exploration import Exploration
 from dorax.wrappers.features import Table
 
@@ -19,7 +20,7 @@ VANISHED = 0.01  # and below which there is no bonus to speak of
 _LATELY = 0.25  # of all steps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """What came of a bonus.
 
@@ -56,7 +57,8 @@ class Diagnosis:
             found.append(f"nothing was paid {late}, neither reward nor bonus: there is nothing to learn from")
         elif reward == 0:
             found.append(
-                f"no reward was earned {late}: the bonus ({bonus:.2g} a step) is all that the agent learns from"
+                f"no reward was earned {late}: the bonus ({bonus:.2g} a step) is all that the agent learns from, "
+                "as it should be until the first reward is found"
             )
         elif self.late_share > SWAMPED:
             found.append(
@@ -76,17 +78,17 @@ class Diagnosis:
         reward, bonus = (float(np.average(x[is_late], weights=length)) for x in (self.reward, self.bonus))
         return reward, bonus
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         reward, bonus = self._late_means()
         lines = [
-            f"{self.step[-1]:.0f} steps; over the last {_LATELY:.0%} of them a reward of {reward:.3g} and a bonus of "
-            f"{bonus:.3g} a step (size), a share of {self.late_share:.1%}"
+            f"{self.step[-1]:.0f} steps; over the last {_LATELY:.0%} of them rewards of size {reward:.3g} and bonuses "
+            f"of size {bonus:.3g} a step: {self.late_share:.1%} of what was paid is bonus"
         ]
         if self.visits is not None and self.counts is not None:
             a_visit = self.counts.sum() / self.visits.sum()
             lines.append(
                 f"{len(self.visits)} state-action pairs visited, {self.visits.max():.0f} times at most; "
-                f"generalized counts up to {self.counts.max():.3g}, {a_visit:.2g} for a visit"
+                f"generalized counts up to {self.counts.max():.3g}, to which a visit added {a_visit:.2g} on average"
             )
         return "\n".join([*lines, *(f"Warning: {warning}" for warning in self.warnings)])
 
@@ -122,7 +124,7 @@ def diagnose(env: Any) -> Diagnosis:
     print(dorax.diagnose(env))  # numbers, and warnings if there is reason
     dorax.diagnose(env).figure().savefig("bonus.png")
     """
-    exploration = env if isinstance(env, Exploration) else _exploration_of(env)
+    exploration = env if isinstance(env, Exploration) else _exploration_within(env)
     rows = np.array(exploration.history.rows(), np.float64)
     if not len(rows):
         raise InvalidInput("the environment has taken no step yet; allowed: after some steps")
@@ -135,11 +137,15 @@ def diagnose(env: Any) -> Diagnosis:
     return Diagnosis(np.cumsum(steps), size / steps, bonus / steps, visits, counts)
 
 
-def _exploration_of(env: Any) -> Exploration:
+def _exploration_within(env: Any) -> Exploration:
     """That of the wrapper, around or within other wrappers."""
-    while env is not None:
-        parts = getattr(env, "__dict__", {})
-        if isinstance(parts.get("exploration"), Exploration):
-            return parts["exploration"]
-        env = parts.get("env", parts.get("venv"))
-    raise InvalidInput("the environment has no bonus to diagnose; allowed: one inside EValueBonus or its vector forms")
+    found = [exploration for layer in layers(env) if (exploration := exploration_of(layer)) is not None]
+    if not found:
+        raise InvalidInput(
+            "the environment has no bonus to diagnose; allowed: one inside EValueBonus or its vector forms"
+        )
+    if len(found) > 1:
+        raise InvalidInput(
+            f"the environment has {len(found)} bonuses within, each with its own counts; allowed: one of them at a time"
+        )
+    return found[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Unpack
 
 import gymnasium
@@ -12,6 +13,8 @@ from gymnasium.vector.utils import iterate
 from dorax.core.checks import InvalidInput
 from dorax.wrappers.exploration import Exploration, Options
 
+_ELSEWHERE = " (around a VecEnv of Stable-Baselines3: dorax.wrappers.sb3.VecEValueBonus)"
+
 
 class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
     """Adds to the reward a bonus that shrinks with the generalized count of the state-action pair.
@@ -20,12 +23,19 @@ class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordC
 
     The true reward, the bonus and the count are in `info`, as `true_reward`, `bonus` and
     `generalized_count`. Everything else is in `exploration`: counts, saving and loading,
-    and the switch, `exploration.off()`, for evaluation. The options are its options.
+    and the switch, `exploration.off()`, for evaluation.
+
+    The options are those of `Exploration`: `scale` (0.03) multiplies the bonus, `discount`
+    (0.99) says how far a count looks ahead and `learning_rate` (0.5) how much one visit is
+    trusted, `bonus` makes reward of a count, `features` says what counts are kept by, and
+    `seed` is that of what is random in them.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], **options: Unpack[Options]) -> None:
         if isinstance(env, VectorEnv):
             raise InvalidInput(f"the environment is a vector of them, {env}; allowed: VectorEValueBonus around it")
+        if not isinstance(env, gymnasium.Env):
+            raise InvalidInput(f"the environment is {env!r}; allowed: a gymnasium.Env{_ELSEWHERE}")
         refuse_unfit(env)
         gymnasium.utils.RecordConstructorArgs.__init__(self, **options)
         gymnasium.Wrapper.__init__(self, env)
@@ -52,8 +62,10 @@ class VectorEValueBonus(VectorWrapper):
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], **options: Unpack[Options]) -> None:
+        if isinstance(env, gymnasium.Env):
+            raise InvalidInput(f"the environment is a single one, {env}; allowed: EValueBonus around it")
         if not isinstance(env, VectorEnv):
-            raise InvalidInput(f"the environment is {env}; allowed: a vector environment, or EValueBonus around it")
+            raise InvalidInput(f"the environment is {env!r}; allowed: a gymnasium.vector.VectorEnv{_ELSEWHERE}")
         refuse_unfit(env)
         super().__init__(env)
         self._mode = _autoreset_mode(env)
@@ -107,17 +119,31 @@ def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
         ) from None
 
 
-def refuse_unfit(env: Any) -> None:
-    """Raise if around the environment, or one within, there is a bonus already or what resets unseen."""
+def layers(env: Any) -> Iterator[Any]:
+    """The environment, and every one within it that can be seen from here."""
+    yield env
     parts = getattr(env, "__dict__", {})
-    if isinstance(parts.get("exploration"), Exploration):
-        raise InvalidInput(f"the environment has a bonus already, {env}; allowed: one wrapper around it")
-    if isinstance(env, gymnasium.wrappers.Autoreset):
-        raise InvalidInput("the environment begins anew by itself, by Autoreset; allowed: Autoreset around the bonus")
     several = parts.get("envs")
     for inner in (parts.get("env"), parts.get("venv"), *(several if isinstance(several, list | tuple) else ())):
         if inner is not None:
-            refuse_unfit(inner)
+            yield from layers(inner)
+
+
+def exploration_of(layer: Any) -> Exploration | None:
+    """That of a wrapper which pays a bonus."""
+    found = getattr(layer, "__dict__", {}).get("exploration")
+    return found if isinstance(found, Exploration) else None
+
+
+def refuse_unfit(env: Any) -> None:
+    """Raise if around the environment, or one within, there is a bonus already or what resets unseen."""
+    for layer in layers(env):
+        if exploration_of(layer) is not None:
+            raise InvalidInput(f"the environment has a bonus already, {layer}; allowed: one wrapper around it")
+        if isinstance(layer, gymnasium.wrappers.Autoreset):
+            raise InvalidInput(
+                "the environment begins anew by itself, by Autoreset; allowed: Autoreset around the bonus"
+            )
 
 
 def refuse_paid(info: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -82,7 +82,7 @@ class Exploration:
     ) -> None:
         if not callable(scale):
             check_at_least("the scale of the bonus", scale, 0)
-        if not callable(bonus):
+        if not callable(bonus) or isinstance(bonus, type):
             raise InvalidInput(
                 f"bonus is {bonus!r}; allowed: InverseRootCount(), InverseCount() or a function like them"
             )
@@ -113,6 +113,8 @@ class Exploration:
 
         While exploration is off nothing is counted, and there is no bonus.
         """
+        if not isfinite(reward):
+            raise InvalidInput(f"the reward is {reward}; allowed: a finite number")
         count = self.counts.visit(lane, action, next_observation, terminated, truncated, is_counted=self.is_on)
         if not self.is_on:
             return 0.0, count

@@ -1,6 +1,6 @@
 """Stable-Baselines3: a bonus around its vector environments, and directed exploration inside its DQN.
 
-Needs `pip install 'dorax[sb3]'`; nothing else in dorax imports this module.
+Needs `pip install stable-baselines3`; nothing else in dorax imports this module.
 """
 
 # Stable-Baselines3: typed in part only.
@@ -25,7 +25,7 @@ try:
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
 except ImportError:
-    raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install 'dorax[sb3]'") from None
+    raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install stable-baselines3") from None
 
 
 _RULE = LLL(Softmax(0.1))

@@ -17,7 +17,7 @@ class Events:
         try:
             from tensorboardX import SummaryWriter
         except ImportError:
-            raise InvalidInput("tensorboardX is not installed; allowed: after pip install 'dorax[atari]'") from None
+            raise InvalidInput("tensorboardX is not installed; allowed: after pip install tensorboardX") from None
         shutil.rmtree(folder, ignore_errors=True)
         with in_one_line(folder):
             self._writer = SummaryWriter(str(folder))
