@@ -240,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command: List | Run | Report | Reproduce | Bench | Atari | Play | Explore = tyro.cli(
         Command,  # type: ignore[arg-type]
         prog="dorax",
-        description=f"dorax {dorax.__version__}, directed exploration by E-values: the paper's experiments, and your worlds.",
+        description=f"dorax {dorax.__version__}: directed exploration by E-values.",
         args=arguments,
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff),
     )
