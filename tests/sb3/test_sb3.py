@@ -125,6 +125,12 @@ def test_a_second_bonus_or_no_vec_env_is_refused(refused):
         VecEValueBonus(gymnasium.make("FrozenLake-v1"))
 
 
+def test_a_bonus_is_diagnosed_through_what_stable_baselines3_puts_around_it():
+    model = PPO("MlpPolicy", dorax.EValueBonus(Walk(5, "terminated")), n_steps=16, batch_size=16, device="cpu")
+    model.learn(16)
+    assert dorax.diagnose(model.get_env()).step[-1] == 16
+
+
 @pytest.mark.parametrize("algorithm", [PPO, DQN])
 def test_algorithms_train_inside_the_bonus_and_can_be_diagnosed(algorithm):
     env = VecEValueBonus(make_vec_env("FrozenLake-v1", 2, seed=0))

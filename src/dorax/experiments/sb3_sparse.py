@@ -226,7 +226,7 @@ EXPERIMENT = Experiment(
     "same wrapper with γ_E = 0; RND is random network distillation (Burda et al., 2018). The other bonuses are scale / "
     "√c. The scale of each is the best of its grid on two seeds that are not among those judged; grids were widened "
     "until the best was not at their end. Sizes of problems and settings of the algorithms were chosen on other seeds, "
-    "too. Returns are true ones, without bonuses, of training episodes.",
+    "too, with E-values: they may suit those best. Returns are true ones, without bonuses, of training episodes.",
     cells=lambda size: (),
     claims=[
         claim

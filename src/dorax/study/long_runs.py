@@ -134,10 +134,10 @@ def _provenance() -> dict[str, str]:
     import jax
 
     device, cores = jax.devices()[0], f"{os.cpu_count()} cores, {platform.machine()}"
-    memory = device.memory_stats()  # of GPUs alone
+    memory = (device.memory_stats() or {}).get("peak_bytes_in_use")  # of GPUs, by most allocators
     return {
         "hardware": f"{device.device_kind}, {cores}",
-        "peak_memory": f"{memory['peak_bytes_in_use'] / 1e9:.1f} GB" if memory else "not measured",
+        "peak_memory": "not measured" if memory is None else f"{memory / 1e9:.1f} GB",
         "versions": ", ".join(f"{package} {_version(package)}" for package in _PACKAGES if _is_used(package)),
         "commit": _commit(),
         "command": " ".join(["dorax", *sys.argv[1:]]),
