@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+import dorax
 from dorax import cli
 
 
@@ -15,6 +16,11 @@ def fails(capsys, *arguments):
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1
     return lines[0], stopped.value.code
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    cli.main(["--version"])
+    assert capsys.readouterr().out == f"dorax {dorax.__version__}\n"
 
 
 def test_list_names_every_experiment_with_its_figure(capsys):

@@ -210,7 +210,7 @@ class Explore:
     """How much later rewards count; the way out of a maze may be long."""
     e_discount: float = 0.9
     """How far generalized counts look ahead: the paper's gamma_E, 0 for plain visits."""
-    out: Path = Path("out/explore.html")
+    page: Path = Path("out/explore.html")
     """The page to write."""
 
     def __call__(self) -> None:
@@ -219,8 +219,8 @@ class Explore:
         mdp = explorer.world(self.mdp)
         agents = explorer.agents(self.agent, mdp, self.discount, self.e_discount)
         recordings = {name: explorer.record(mdp, agent, self.episodes, self.seed) for name, agent in agents.items()}
-        explorer.write_page(self.out, mdp, recordings)
-        print(f"wrote {self.out}: open it in a browser")
+        explorer.write_page(self.page, mdp, recordings)
+        print(f"wrote {self.page}: open it in a browser")
 
 
 Command = (
@@ -237,6 +237,9 @@ Command = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse, run, and turn expected trouble into one line and a non-zero exit."""
+    if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        print(f"dorax {dorax.__version__}")
+        return
     command: List | Run | Report | Reproduce | Bench | Atari | Play | Explore = tyro.cli(
         Command,  # type: ignore[arg-type]
         prog="dorax",

@@ -61,11 +61,11 @@ def test_a_temperature_grows_with_what_there_is_to_gain():
         (["bridge", "--e-discount", "1.5"], "exploration discount is 1.5"),
         (["bridge", "--seed", "-1"], "-1"),
         (["CartPole-v1"], "no transition table"),
-        (["bridge", "--episodes", "1", "--out", "/proc/nowhere/page.html"], "cannot write"),
+        (["bridge", "--episodes", "1", "--page", "/proc/nowhere/page.html"], "cannot write"),
     ],
 )
 def test_what_cannot_be_explored_is_one_line(capsys, tmp_path, arguments, words):
-    out = [] if "--out" in arguments else ["--out", str(tmp_path / "page.html")]
+    out = [] if "--page" in arguments else ["--page", str(tmp_path / "page.html")]
     assert words in fails(capsys, *arguments, *out)
     assert not (tmp_path / "page.html").exists()
 
@@ -77,7 +77,7 @@ def data_of(page):
 def test_a_drawn_maze_becomes_one_page_that_loads_nothing(capsys, tmp_path):
     (tmp_path / "my_maze.txt").write_text("S..\n.#.\n..G\n")
     out = tmp_path / "deep" / "page.html"
-    cli.main(["explore", str(tmp_path / "my_maze.txt"), "--episodes", "3", "--out", str(out)])
+    cli.main(["explore", str(tmp_path / "my_maze.txt"), "--episodes", "3", "--page", str(out)])
     assert capsys.readouterr().out == f"wrote {out}: open it in a browser\n"
     page = out.read_text()
     assert "<title>dorax explore: my_maze</title>" in page

@@ -9,12 +9,12 @@ import numpy as np
 from dorax.core import scalars
 
 Array = Any  # a NumPy or a JAX array, or a number
-_NUMBERS = (float, int, type(None))
+_NUMBERS = frozenset({float, int, type(None)})
 
 
 def namespace(*arrays: Array) -> Any:
     """The array library of the arguments: JAX as soon as one of them is a JAX array, Python's own for plain numbers."""
-    if all(type(array) in _NUMBERS for array in arrays):
+    if _NUMBERS.issuperset(map(type, arrays)):
         return scalars
     for array in arrays:
         if hasattr(array, "__array_namespace__"):

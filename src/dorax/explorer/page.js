@@ -351,5 +351,5 @@
   document.body.classList.toggle("wide", world.rows[0].length > 2 * world.rows.length);
   drawLegends();
   choose(chosen);
-  show(0);
+  show(1); // before the first there is nothing to see
 })();

@@ -95,7 +95,7 @@ class GeneralizedCounts:
             return self._rows.counts(seen)[number]
         before = self._pending[lane]
         if before is not None:
-            self._rows.learn(before._replace(next_action=number))
+            self._rows.learn(before, number)
         visit = Visit(seen, number, arrived, bool(terminated))
         count = self._rows.after(visit)
         self._pending[lane] = visit

@@ -16,13 +16,12 @@ from dorax.wrappers.features import Keys
 
 
 class Visit(NamedTuple):
-    """A step from one pair to the next. The next action is None while it is unknown."""
+    """A step from a pair of state and action to the next state."""
 
     seen: Keys
     action: int
     arrived: Keys
     is_terminal: bool
-    next_action: int | None = None
 
 
 class Rows:
@@ -46,23 +45,23 @@ class Rows:
         rows = [self.visits[key] for key in keys if key in self.visits]
         return [max(column) for column in zip(*rows, strict=True)] if rows else [0] * len(self._fresh)
 
-    def after(self, visit: Visit) -> float:
-        """The count of the visited pair with this visit: provisional, where the next action is unknown."""
+    def after(self, visit: Visit, next_action: int | None = None) -> float:
+        """The count of the visited pair with this visit: provisional, while the next action is unknown."""
         successor = None
         if not visit.is_terminal:
             counts = self.counts(visit.arrived)
             if self._discount == 0:
                 successor = 0.0  # whatever follows, a visit counts for one
-            elif visit.next_action is None:
+            elif next_action is None:
                 successor = mean_count(counts, self._learning_rate)
             else:
-                successor = counts[visit.next_action]
+                successor = counts[next_action]
         return next_count(self.counts(visit.seen)[visit.action], successor, self._learning_rate, self._discount)
 
-    def learn(self, visit: Visit) -> None:
+    def learn(self, visit: Visit, next_action: int | None = None) -> None:
         """Count the visit for good."""
         output = sum(self.rows[key][visit.action] for key in visit.seen if key in self.rows)
-        share = (self.after(visit) - output) / len(visit.seen)
+        share = (self.after(visit, next_action) - output) / len(visit.seen)
         for key in visit.seen:
             if key not in self.rows:
                 self.rows[key], self.visits[key] = self._fresh.copy(), [0] * len(self._fresh)
