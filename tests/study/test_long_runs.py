@@ -80,6 +80,14 @@ def test_on_what_it_was_run_is_kept_with_a_run(experiment, store):
     assert "cores" in where
     assert "jax " in where
     assert "commit " in where
+    assert "memory" not in where, "that of a CPU is not measured"
+
+
+def test_the_memory_that_a_run_held_is_named_where_it_is_known(experiment, store, monkeypatch):
+    facts = long_runs._provenance() | {"peak_memory": "7.7 GB"}
+    monkeypatch.setattr(long_runs, "_provenance", lambda: facts)
+    results = long_runs.run("game", experiment, QUICK, store, ignore, Manner())
+    assert "at most 7.7 GB of its memory" in results["shy"].data().attrs["where"]
 
 
 def test_a_full_run_needs_its_machine_unless_all_of_it_is_recorded(experiment, store, trained, refused, tmp_path):

@@ -42,6 +42,9 @@ _PACKAGES = (
 )
 
 
+_UNMEASURED = "not measured"
+
+
 @dataclass(frozen=True)
 class Manner:
     """How to go about long runs: `fresh` takes no notice of what is recorded."""
@@ -106,8 +109,14 @@ def _cell(agent: str, runs: Sequence[xr.Dataset]) -> CellResult:
 
 def _where(runs: Sequence[xr.Dataset]) -> str:
     """On what these were run, each once."""
-    words = [f"{run.attrs['hardware']}; {run.attrs['versions']}; commit {run.attrs['commit']}" for run in runs]
+    words = [f"{_device(run)}; {run.attrs['versions']}; commit {run.attrs['commit']}" for run in runs]
     return " | ".join(dict.fromkeys(words))
+
+
+def _device(run: xr.Dataset) -> str:
+    memory = run.attrs.get("peak_memory", _UNMEASURED)
+    held = "" if memory == _UNMEASURED else f", at most {memory} of its memory in use"
+    return f"{run.attrs['hardware']}{held}"
 
 
 def _long_runs(experiment: Experiment, size: Size) -> Sequence[LongRun]:
@@ -137,7 +146,7 @@ def _provenance() -> dict[str, str]:
     memory = (device.memory_stats() or {}).get("peak_bytes_in_use")  # of GPUs, by most allocators
     return {
         "hardware": f"{device.device_kind}, {cores}",
-        "peak_memory": "not measured" if memory is None else f"{memory / 1e9:.1f} GB",
+        "peak_memory": _UNMEASURED if memory is None else f"{memory / 1e9:.1f} GB",
         "versions": ", ".join(f"{package} {_version(package)}" for package in _PACKAGES if _is_used(package)),
         "commit": _commit(),
         "command": " ".join(["dorax", *sys.argv[1:]]),
