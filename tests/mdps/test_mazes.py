@@ -90,8 +90,9 @@ def test_a_drawing_that_is_no_maze_is_one_line(text, words, refused):
         mdps.maze(text)
 
 
-def test_a_file_is_a_maze_of_its_name(tmp_path):
-    (tmp_path / "mine.txt").write_text(SMALL)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_file_is_a_maze_of_its_name(tmp_path, encoding):
+    (tmp_path / "mine.txt").write_text(SMALL, encoding=encoding)
     mdp = mdps.read_maze(tmp_path / "mine.txt")
     assert mdp.name == "mine"
     assert mdp.layout == mdps.maze(SMALL).layout

@@ -96,6 +96,21 @@ def test_tuples_of_observations_are_those_of_the_lanes():
     assert (env.exploration.counts.of(lanes)[:, 0] >= 1).all()
 
 
+def test_infos_are_not_written_into():
+    class Thrifty(DummyVecEnv):
+        told = {}  # noqa: RUF012
+
+        def step_wait(self):
+            return *super().step_wait()[:3], [self.told] * self.num_envs
+
+    env = VecEValueBonus(Thrifty([lambda: Walk(9, "terminated")] * 2))
+    env.reset()
+    for _ in range(2):
+        *_, infos = env.step(np.array([0, 1]))
+        assert [info["true_reward"] for info in infos] == [0, 1]
+    assert not Thrifty.told
+
+
 def test_a_bonus_is_paid_on_top_of_whole_numbers():
     class Whole(Walk):
         def step(self, action):

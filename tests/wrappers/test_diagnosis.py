@@ -59,6 +59,12 @@ def test_a_bonus_of_the_wrong_size_is_warned_of(reward, scale, words):
     assert f"Warning: {diagnosis.warnings[0]}" in str(diagnosis)
 
 
+def test_a_bonus_that_has_gone_before_the_first_reward_is_warned_of():
+    (warning,) = after(4000, 0.0, scale=dorax.LinearSchedule(0.1, 1e-9, 200)).warnings
+    assert "the bonus has vanished" in warning
+    assert "as it should be" not in warning
+
+
 @pytest.mark.parametrize("name", ["FrozenLake-v1", "MountainCar-v0"])
 def test_there_is_a_picture(name, tmp_path):
     env = gymnasium.wrappers.TimeLimit(dorax.EValueBonus(gymnasium.make(name)), 20)

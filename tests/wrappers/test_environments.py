@@ -284,6 +284,21 @@ def test_after_loading_in_the_middle_of_an_episode_it_goes_on(tmp_path):
     assert env.step(0)[4]["generalized_count"] > 0
 
 
+def test_a_visit_that_waits_for_its_next_action_is_saved_as_one_that_was_cut_off(tmp_path):
+    env, cut_off = (dorax.EValueBonus(Script(length, "truncated")) for length in (3, 1))
+    for each in (env, cut_off):
+        each.reset()
+        each.step(1)
+    env.exploration.save(tmp_path / "counts.npz")
+    assert env.exploration.counts.of([0])[0, 1] == 0, "saving leaves the run as it is"
+    loaded = dorax.EValueBonus(Script())
+    loaded.exploration.load(tmp_path / "counts.npz")
+    assert cut_off.exploration.counts.of([0])[0, 1] > 0
+    for counts in (loaded.exploration.counts, cut_off.exploration.counts):
+        assert counts.visits_of([0]).tolist() == [[0, 1]]
+    np.testing.assert_array_equal(loaded.exploration.counts.of([0]), cut_off.exploration.counts.of([0]))
+
+
 def test_actions_of_a_rule_are_those_of_the_space():
     exploration = dorax.Exploration(Script.observation_space, spaces.Discrete(2, start=5))
     assert set(exploration.act(dorax.LLL(dorax.Softmax(1.0)), np.zeros((9, 2)), [0] * 9)) <= {5, 6}
@@ -316,6 +331,7 @@ def test_an_unknown_autoreset_mode_is_refused(mode, refused):
         {"learning_rate": 0.0},
         {"bonus": 3},
         {"bonus": dorax.InverseCount},
+        {"seed": -1},
     ],
     ids=str,
 )
@@ -329,6 +345,29 @@ def test_a_reward_that_is_no_number_is_refused(refused):
     exploration.begin(0)
     with refused("the reward is nan"):
         exploration.visit(0, np.nan, 1, False, False)
+
+
+def test_a_bonus_that_is_no_number_is_refused(refused):
+    env = dorax.EValueBonus(Script(), bonus=lambda count, rate: np.nan)
+    env.reset()
+    with refused("the bonus of a count of", "is nan"):
+        env.step(0)
+
+
+def test_episodes_that_end_without_a_last_word_are_refused(refused):
+    class Silent(SyncVectorEnv):
+        def step(self, actions):
+            *rest, _ = super().step(actions)
+            return *rest, {}
+
+    envs = dorax.VectorEValueBonus(Silent([lambda: Script(1)], autoreset_mode=AutoresetMode.SAME_STEP))
+    envs.reset()
+    with refused("final_obs"):
+        envs.step(np.array([0]))
+    listed = dorax.VectorEValueBonus(gymnasium.wrappers.vector.DictInfoToList(SyncVectorEnv([Script])))
+    listed.reset()
+    with refused("DictInfoToList goes around"):
+        listed.step(np.array([0]))
 
 
 def test_an_observation_that_is_no_number_is_refused(refused):
@@ -360,7 +399,35 @@ def test_other_peoples_values_and_our_counts_choose_actions_together():
     assert np.bincount(chosen).tolist() == [30, 10]  # determinized, they keep the frequencies of softmax
 
 
+@pytest.mark.parametrize("is_dict", [False, True])
+def test_a_rule_sees_the_counts_of_each_lane_where_observations_have_parts(is_dict):
+    class Parts(Script):
+        parts = {"row": spaces.Discrete(2), "column": spaces.Discrete(2)}  # noqa: RUF012
+        observation_space = spaces.Dict(parts) if is_dict else spaces.Tuple(parts.values())
+
+        def __init__(self, column):
+            self.column = column
+
+        def reset(self, *, seed=None, options=None):
+            return self._seen(), {}
+
+        def step(self, action):
+            return self._seen(), 0.0, False, False, {}
+
+        def _seen(self):
+            return {"row": 0, "column": self.column} if is_dict else (0, self.column)
+
+    envs = dorax.VectorEValueBonus(SyncVectorEnv([lambda: Parts(1), lambda: Parts(0)]), discount=0.0)
+    envs.reset()
+    for _ in range(3):
+        seen = envs.step(np.array([0, 1]))[0]
+    assert envs.exploration.counts.of(seen).tolist() == [[2, 0], [0, 2]]  # the third waits for its next action
+    assert envs.exploration.act(dorax.LLL(dorax.Softmax(1.0)), np.zeros((2, 2)), seen).tolist() == [1, 0]
+
+
 def test_values_of_another_shape_are_refused(refused):
     exploration = dorax.Exploration(Script.observation_space, Script.action_space)
     with refused("values have the shape (1, 3)"):
         exploration.act(dorax.LLL(dorax.Softmax(1.0)), np.zeros((1, 3)), [0])
+    with refused("values contain nan"):
+        exploration.act(dorax.LLL(dorax.Softmax(1.0)), np.array([[0.0, np.nan]]), [0])

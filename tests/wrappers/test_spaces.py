@@ -3,8 +3,9 @@ import itertools
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector.utils import concatenate, create_empty_array
 
-from dorax.wrappers.spaces import actions_of, numbering
+from dorax.wrappers.spaces import actions_of, each_of, fingerprint, numbering
 
 COUNTABLE = [
     spaces.Discrete(5),
@@ -56,7 +57,32 @@ def test_what_cannot_be_counted_has_no_numbers(space):
     assert numbering(space) is None
 
 
-@pytest.mark.parametrize("value", [[0, 0, 4], [0, -1, 0], [0, 0], [0, 0, 0, 0]])
+@pytest.mark.parametrize("space", COUNTABLE, ids=str)
+def test_points_that_come_together_are_taken_apart_as_gymnasium_puts_them_together(space):
+    space.seed(0)
+    several = [space.sample() for _ in range(3)]
+    together = concatenate(space, several, create_empty_array(space, 3))
+    number = numbering(space).number
+    assert [number(point) for point in each_of(space, together)] == [number(point) for point in several]
+    assert each_of(space, several) is several
+
+
+def test_spaces_that_are_written_alike_are_told_apart():
+    sizes = np.full(1200, 3)
+    other = sizes.copy()
+    other[600] = 2
+    alike = [spaces.Dict({"x": spaces.Tuple([spaces.MultiDiscrete(each)])}) for each in (sizes, other)]
+    assert str(alike[0]) == str(alike[1])
+    assert fingerprint(alike[0]) != fingerprint(alike[1])
+    assert fingerprint(alike[0]) == fingerprint(spaces.Dict({"x": spaces.Tuple([spaces.MultiDiscrete(sizes)])}))
+
+
+@pytest.mark.parametrize("value", [2.7, np.nan, np.inf, None, np.array([1, 2]), "?"], ids=str)
+def test_what_is_no_whole_number_is_no_state(value):
+    assert numbering(spaces.Discrete(4, start=-2)).number(value) < 0
+
+
+@pytest.mark.parametrize("value", [[0, 0, 4], [0, -1, 0], [0, 0], [0, 0, 0, 0], [0, 0.5, 0], [0, np.nan, 0]])
 def test_what_is_not_of_the_space_has_no_number(value):
     assert numbering(spaces.MultiDiscrete([2, 3, 4])).number(np.array(value)) < 0
     assert numbering(spaces.Tuple([spaces.MultiDiscrete([2, 3, 4])])).number((np.array(value),)) < 0

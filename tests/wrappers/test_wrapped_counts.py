@@ -242,6 +242,8 @@ def test_spaces_that_cannot_be_counted_are_refused(refused):
         GeneralizedCounts(spaces.Discrete(2), spaces.Box(0, 1))
     with refused("Box, with Tiles"):
         GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features=Tiles())
+    with refused("tiles is"):
+        GeneralizedCounts(BOX, spaces.Discrete(2), features=Tiles(tiles=2.5))
     with refused("low is [0, 0, 0]"):
         GeneralizedCounts(BOX, spaces.Discrete(2), features=Tiles(low=[0, 0, 0]))
     with refused("features is 'tiles'"):
@@ -249,11 +251,18 @@ def test_spaces_that_cannot_be_counted_are_refused(refused):
 
 
 @pytest.mark.parametrize("features", [Tiles(), Network(units=64), Table()], ids=str)
+@pytest.mark.parametrize("box", [BOX, spaces.Box(0, 9, (2,), np.int32)], ids=str)
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_an_observation_that_is_no_number_is_refused(features, bad, refused):
-    counts = GeneralizedCounts(BOX, spaces.Discrete(2), features=features)
+def test_an_observation_that_is_no_number_is_refused(features, box, bad, refused):
+    counts = GeneralizedCounts(box, spaces.Discrete(2), features=features)
     with refused("an observation contains"):
         counts.begin(0, np.float32([0.5, bad]))
+
+
+@pytest.mark.parametrize("space", [spaces.Discrete(4), spaces.Tuple([spaces.Discrete(4)])], ids=str)
+def test_nan_is_no_state_of_a_table(space, refused):
+    with refused("the observation is", "nan"):
+        GeneralizedCounts(space, spaces.Discrete(2)).begin(0, (np.nan,) if isinstance(space, spaces.Tuple) else np.nan)
 
 
 def test_what_is_not_of_the_space_is_refused(refused):

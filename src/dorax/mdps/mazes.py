@@ -74,7 +74,7 @@ def maze(
 def read_maze(path: str | os.PathLike[str]) -> MDP:
     """The maze that a text file draws; see `maze`. It carries the name of its file."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")  # with or without a mark of its encoding
     except FileNotFoundError:
         raise InvalidInput(f"{path} is not there; allowed: a text file that draws a maze") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -9,7 +9,7 @@ of a truncated one the provisional value stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from gymnasium import spaces
 from dorax.core.checks import InvalidInput, check_discount, check_rate
 from dorax.wrappers.features import Features, Keys, Network, chosen_for, coder_of
 from dorax.wrappers.rows import Rows, Visit
-from dorax.wrappers.spaces import actions_of, in_one_line
+from dorax.wrappers.spaces import actions_of, each_of, fingerprint, in_one_line
 
 
 class GeneralizedCounts:
@@ -57,13 +57,16 @@ class GeneralizedCounts:
     def lanes(self) -> int:
         return len(self._pending)
 
-    def of(self, observations: Iterable[Any]) -> np.ndarray:
-        """The counts of all actions in each of some states: states x actions."""
-        return np.array([self._rows.counts(self._coder.keys(observation)) for observation in observations])
+    def of(self, observations: Any) -> np.ndarray:
+        """The counts of all actions in each of some states: states x actions.
 
-    def visits_of(self, observations: Iterable[Any]) -> np.ndarray:
+        `observations` are a list, or come together as from a vector environment.
+        """
+        return np.array([self._rows.counts(keys) for keys in self._keys_of(observations)])
+
+    def visits_of(self, observations: Any) -> np.ndarray:
         """The true visits of all actions in each of some states that are counted by themselves: states x actions."""
-        return np.array([self._rows.visits_of(self._coder.keys(observation)) for observation in observations])
+        return np.array([self._rows.visits_of(keys) for keys in self._keys_of(observations)])
 
     def begin(self, lane: int, observation: Any) -> None:
         """An episode begins in a lane. If the one before came to no end, its last provisional value stands."""
@@ -117,8 +120,12 @@ class GeneralizedCounts:
         return arrays["counts"], arrays["visits"]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that was learned. What waits for its next action is not part of it."""
-        return self._rows.arrays() | self._coder.arrays()
+        """All that was learned. What waits for its next action is counted as if the episode were cut off here."""
+        rows = self._rows.copy()
+        for waiting in self._pending:
+            if waiting is not None:
+                rows.learn(waiting)
+        return rows.arrays() | self._coder.arrays()
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         self._rows.restore(arrays)
@@ -131,9 +138,13 @@ class GeneralizedCounts:
         return {
             "observations": in_one_line(self.observation_space),
             "actions": in_one_line(self.action_space),
-            "counts": f"{self.features}, discount {self.discount:g}, learning rate {self.learning_rate:g}",
+            "bounds": fingerprint(self.observation_space) + fingerprint(self.action_space),
+            "counts": f"{self.features}, discount {self.discount}, learning rate {self.learning_rate}",
             "seed": str(self._seed) if isinstance(self.features, Network) else "any",
         }
+
+    def _keys_of(self, observations: Any) -> Iterator[Keys]:
+        return map(self._coder.keys, each_of(self.observation_space, observations))
 
     def _settle(self, lane: int) -> None:
         """No next action will come: the provisional value of what waits for one stands."""

@@ -55,6 +55,11 @@ class Diagnosis:
         found: list[str] = []
         if reward == bonus == 0:
             found.append(f"nothing was paid {late}, neither reward nor bonus: there is nothing to learn from")
+        elif reward == 0 and bonus < VANISHED * self.bonus.max():
+            found.append(
+                f"no reward was earned {late}, and the bonus has vanished: it is {bonus:.2g} a step and was "
+                f"{self.bonus.max():.2g} at its height; raise the scale, or let it decline later"
+            )
         elif reward == 0:
             found.append(
                 f"no reward was earned {late}: the bonus ({bonus:.2g} a step) is all that the agent learns from, "

@@ -8,10 +8,10 @@ from typing import Any, Unpack
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
-from gymnasium.vector.utils import iterate
 
 from dorax.core.checks import InvalidInput
 from dorax.wrappers.exploration import Exploration, Options
+from dorax.wrappers.spaces import each_of
 
 _ELSEWHERE = " (around a VecEnv of Stable-Baselines3: dorax.wrappers.sb3.VecEValueBonus)"
 
@@ -76,7 +76,7 @@ class VectorEValueBonus(VectorWrapper):
         # The environment takes the mask out of the options.
         begins = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
         observations, infos = self.env.reset(seed=seed, options=options)
-        for lane, observation in enumerate(iterate(self.env.observation_space, observations)):
+        for lane, observation in enumerate(each_of(self.env.single_observation_space, observations)):
             if begins[lane]:
                 self.exploration.begin(observation, lane)
         self._is_over = self._is_over & ~begins
@@ -86,7 +86,9 @@ class VectorEValueBonus(VectorWrapper):
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         refuse_paid(infos)
         each = zip(
-            iterate(self.env.action_space, actions), iterate(self.env.observation_space, observations), strict=True
+            each_of(self.env.single_action_space, actions),
+            each_of(self.env.single_observation_space, observations),
+            strict=True,
         )
         bonuses, counts = np.zeros(self.num_envs), np.zeros(self.num_envs)
         for lane, (action, observation) in enumerate(each):
@@ -95,7 +97,7 @@ class VectorEValueBonus(VectorWrapper):
                 continue
             is_over = terminated[lane] or truncated[lane]
             begins_at_once = is_over and self._mode is AutoresetMode.SAME_STEP
-            arrived = infos["final_obs"][lane] if begins_at_once else observation
+            arrived = _final(infos)[lane] if begins_at_once else observation
             bonuses[lane], counts[lane] = self.exploration.visit(
                 action, rewards[lane], arrived, terminated[lane], truncated[lane], lane
             )
@@ -117,6 +119,16 @@ def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
         raise InvalidInput(
             f"metadata['autoreset_mode'] of {env} is {mode!r}, no autoreset mode; allowed: {allowed}"
         ) from None
+
+
+def _final(infos: dict[str, Any]) -> Any:
+    """What was seen last by the environments that begin anew in the same step."""
+    if "final_obs" not in infos:
+        raise InvalidInput(
+            "an episode ended, and in the same step another began, with no word of how the first ended; "
+            "allowed: infos['final_obs'], as Gymnasium's own vector environments have it"
+        )
+    return infos["final_obs"]
 
 
 def layers(env: Any) -> Iterator[Any]:
@@ -148,5 +160,7 @@ def refuse_unfit(env: Any) -> None:
 
 def refuse_paid(info: dict[str, Any]) -> None:
     """Raise if a bonus is paid already: environments in other processes cannot be looked into, but tell."""
+    if not isinstance(info, dict):
+        raise InvalidInput(f"infos come as {type(info).__name__}; allowed: a dictionary (DictInfoToList goes around)")
     if "generalized_count" in info:
         raise InvalidInput("the environment has a bonus already, in its own process; allowed: one wrapper around it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -82,6 +82,7 @@ class Exploration:
     ) -> None:
         if not callable(scale):
             check_at_least("the scale of the bonus", scale, 0)
+        check_at_least("the seed", seed, 0)
         if not callable(bonus) or isinstance(bonus, type):
             raise InvalidInput(
                 f"bonus is {bonus!r}; allowed: InverseRootCount(), InverseCount() or a function like them"
@@ -122,6 +123,8 @@ class Exploration:
         if not 0 <= scale < inf:
             raise InvalidInput(f"the scale of the bonus after {self.steps} steps is {scale}; allowed: 0 or more")
         bonus = scale * float(self.bonus(count, self.counts.learning_rate))
+        if not isfinite(bonus):
+            raise InvalidInput(f"the bonus of a count of {count} is {bonus}; allowed: finite numbers")
         self.steps += 1
         self.history.add(float(reward), bonus)
         return bonus, count
@@ -135,15 +138,18 @@ class Exploration:
         finally:
             self.is_on = was_on
 
-    def act(self, rule: Callable[..., Any], values: Any, observations: Sequence[Any]) -> np.ndarray:
+    def act(self, rule: Callable[..., Any], values: Any, observations: Any) -> np.ndarray:
         """Actions for somebody's Q-values of some states (states x actions), by a rule such as `LLL`.
 
-        Where actions are tuples, the numbers of actions, counted as digits are.
+        `observations` are a list, or come together as from a vector environment. Where
+        actions are tuples, the numbers of actions, counted as digits are.
         """
         values = np.asarray(values, np.float64)
         counts = self.counts.of(observations)
         if values.shape != counts.shape:
             raise InvalidInput(f"values have the shape {values.shape}; allowed: states x actions, {counts.shape}")
+        if np.isnan(values).any():
+            raise InvalidInput("values contain nan; allowed: numbers")
         return self._first_action + rule(values, counts, np.float64(self.steps), self._random.random(len(values)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -170,7 +176,7 @@ class Exploration:
                 raise InvalidInput(f"{path} was saved for {name}: {theirs[name]}; allowed: the same as here, {ours}")
 
     def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
-        self.counts.restore(arrays)
-        self.steps = int(facts["steps"])
-        self.history = History(facts["history"])
+        steps, history = int(facts["steps"]), History(facts["history"])
         self._random.bit_generator.state = facts["random"]
+        self.counts.restore(arrays)
+        self.steps, self.history = steps, history

@@ -130,9 +130,10 @@ def _numbered(points: Numbering, space: spaces.Space[Any], observation: Any) -> 
 
 
 def _hashed(dtype: np.dtype[Any], observation: Any) -> Keys:
-    # Adding 0 makes one of the two zeros that floats have.
-    is_whole = np.issubdtype(dtype, np.integer)
-    content = np.asarray(observation if is_whole else finite(observation) + 0.0, dtype).tobytes()
+    numbers = np.asarray(observation)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        numbers = finite(numbers) + 0.0  # which makes one of the two zeros that floats have
+    content = numbers.astype(dtype).tobytes()
     return (int.from_bytes(blake2b(content, digest_size=16).digest(), "little"),)
 
 
@@ -142,7 +143,7 @@ def _tile_keys(box: spaces.Box, features: Tiles) -> Callable[[Any], Keys]:
     high = high if features.high is None else _numbers("high", features.high, high.shape)
     high = np.where(high == low, low + 1.0, high)  # what never varies lies in one tile
     is_bounded = np.isfinite(low) & np.isfinite(high)
-    tiles = features.tiles if isinstance(features.tiles, int) else tuple(features.tiles)
+    tiles = tuple(features.tiles) if isinstance(features.tiles, Sequence) else features.tiles
     coder = TileCoder(
         np.where(is_bounded, low, -1.0).tolist(), np.where(is_bounded, high, 1.0).tolist(), tiles, features.tilings
     )

@@ -68,6 +68,13 @@ class Rows:
             self.rows[key][visit.action] += share
             self.visits[key][visit.action] += 1
 
+    def copy(self) -> Rows:
+        """The same counts, which from now on grow apart."""
+        twin = Rows(len(self._fresh), self._learning_rate, self._discount)
+        twin.rows = {key: row.copy() for key, row in self.rows.items()}
+        twin.visits = {key: row.copy() for key, row in self.visits.items()}
+        return twin
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything, as arrays; keys may be larger than any integer that NumPy has."""
         shape = (len(self.rows), len(self._fresh))

@@ -8,7 +8,7 @@ Needs `pip install stable-baselines3`; nothing else in dorax imports this module
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
@@ -18,6 +18,7 @@ from dorax.core.policies import Softmax
 from dorax.core.rules import LLL
 from dorax.wrappers.environments import EValueBonus, refuse_paid, refuse_unfit
 from dorax.wrappers.exploration import Exploration, Options
+from dorax.wrappers.spaces import each_of
 
 try:
     import torch
@@ -51,7 +52,7 @@ class VecEValueBonus(VecEnvWrapper):
 
     def reset(self) -> Any:
         observations = self.venv.reset()
-        for lane, observation in enumerate(each_of(observations)):
+        for lane, observation in enumerate(each_of(self.observation_space, observations)):
             self.exploration.begin(observation, lane)
         return observations
 
@@ -62,7 +63,8 @@ class VecEValueBonus(VecEnvWrapper):
     def step_wait(self) -> Any:
         observations, rewards, dones, infos = self.venv.step_wait()
         paid = np.array(rewards, np.float32)  # some environments pay whole numbers
-        for lane, observation in enumerate(each_of(observations)):
+        told: list[dict[str, Any]] = []
+        for lane, observation in enumerate(each_of(self.observation_space, observations)):
             info, is_over = infos[lane], bool(dones[lane])
             refuse_paid(info)
             truncated = is_over and bool(info.get("TimeLimit.truncated", False))
@@ -73,9 +75,9 @@ class VecEValueBonus(VecEnvWrapper):
             )
             if is_over:
                 self.exploration.begin(observation, lane)
-            info |= {"true_reward": reward, "bonus": bonus, "generalized_count": count}
+            told.append({**info, "true_reward": reward, "bonus": bonus, "generalized_count": count})
             paid[lane] = reward + bonus
-        return observations, paid, dones, infos
+        return observations, paid, dones, told
 
 
 class DirectedDQN(DQN):
@@ -111,18 +113,8 @@ class DirectedDQN(DQN):
         with torch.no_grad():
             tensor, is_vector = self.policy.obs_to_tensor(observation)
             values = self.q_net(tensor).cpu().numpy()
-        actions = exploration.act(self.rule, values, each_of(observation) if is_vector else [observation])
+        actions = exploration.act(self.rule, values, observation if is_vector else [observation])
         return (actions if is_vector else actions[0]), state
-
-
-def each_of(observations: Any) -> Sequence[Any]:
-    """The observations of a VecEnv one by one."""
-    if isinstance(observations, dict):
-        number = len(next(iter(observations.values())))
-        return [{name: part[lane] for name, part in observations.items()} for lane in range(number)]
-    if isinstance(observations, tuple):
-        return list(zip(*observations, strict=True))
-    return observations
 
 
 def _exploration_seeing(env: Any) -> Exploration | None:
