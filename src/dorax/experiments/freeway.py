@@ -33,9 +33,9 @@ from dorax.study.statistics import (
 )
 
 DQN, E_VALUES, DENSITY = "DQN", "E-values", "density"
-E_VALUES_0, COUNTS = "E-values, γ_E = 0", "E-values, count form"
+E_VALUES_0, COUNTS, LONGER = "E-values, γ_E = 0", "E-values, count form", "E-values, 8 million steps"
 E_VALUES_THEIRS, DQN_THEIRS = "E-values, authors' Adam", "DQN, authors' Adam"
-STEPS = 3_000_000
+STEPS, MORE_STEPS = 3_000_000, 8_000_000
 LEFT = 1.0
 BARS = LEFT, 10.0, 25.0  # mean returns of a game: off the ground, halfway, nearly as good as it gets
 WINDOW = 10  # records that a mean return is taken over: 100 000 steps
@@ -49,6 +49,7 @@ AGENTS = {
     DENSITY: replace(AGENT, bonus="density"),
     E_VALUES_0: replace(AGENT, bonus="e-values", e_discount=0.0),
     COUNTS: replace(AGENT, bonus="e-values", e_form="count"),
+    LONGER: replace(AGENT, bonus="e-values"),
     E_VALUES_THEIRS: replace(THEIRS, bonus="e-values"),
     DQN_THEIRS: THEIRS,
 }
@@ -60,6 +61,7 @@ STYLES = {
     E_VALUES: (figures.COLOURS[6], "-"),
     E_VALUES_0: (figures.COLOURS[7], "-"),
     COUNTS: (figures.COLOURS[2], "-"),
+    LONGER: (figures.COLOURS[6], "--"),
     E_VALUES_THEIRS: (figures.COLOURS[6], ":"),
     DQN_THEIRS: (figures.COLOURS[0], ":"),
 }
@@ -70,7 +72,7 @@ def long_runs(size: Size) -> list[LongRun]:
     first = [(agent, seed) for seed in range(size.seeds) for agent in (E_VALUES, DQN)]
     few = range(min(FEW_SEEDS, size.seeds))
     rest = [(agent, seed) for agent in (DENSITY, E_VALUES_0, COUNTS) for seed in few]
-    rest += [(E_VALUES_THEIRS, 0), (E_VALUES_THEIRS, 1), (DQN_THEIRS, 0)]
+    rest += [(LONGER, 0), (E_VALUES_THEIRS, 0), (E_VALUES_THEIRS, 1), (DQN_THEIRS, 0)]
     wanted = first + (rest if size.is_full else [(DENSITY, 0)])
     return [_long_run(agent, training(agent, seed, size)) for agent, seed in wanted]
 
@@ -89,7 +91,7 @@ def _long_run(name: str, work: PixelTraining) -> LongRun:
 def training(name: str, seed: int, size: Size) -> PixelTraining:
     agent = AGENTS[name]
     if size.is_full:
-        return PixelTraining(agent, "freeway", STEPS, seed)
+        return PixelTraining(agent, "freeway", MORE_STEPS if name == LONGER else STEPS, seed)
     return PixelTraining(
         replace(agent, capacity=1_000, learning_starts=200, epsilon_steps=400, target_every=20, actor_every=10),
         "freeway",
@@ -183,7 +185,8 @@ def draw(results: Results, figure: Figure) -> None:
         data, (colour, line) = cell.data(), STYLES[cell.name]
         style = {"color": colour, "linestyle": line, "label": f"{cell.name} (seeds: {data.sizes['seed']})"}
         returns = training_return(data)
-        for panel, axis, unit in ((0, "step", 1e6), (2, "updates", 1e6), (3, "seconds", 60)):
+        axes = ((0, "step", 1e6), (2, "updates", 1e6), (3, "seconds", 60))
+        for panel, axis, unit in axes if cell.name != LONGER else ():  # it would squeeze all others
             _draw_mean(panels[panel], np.nanmean(data[f"record_{axis}"].values, axis=0) / unit, returns, style)
         tests = data.test_return.mean("game").values
         _draw_mean(panels[1], np.nanmean(data.test_step.values, axis=0) / 1e6, tests, style)
@@ -195,7 +198,7 @@ def draw(results: Results, figure: Figure) -> None:
         figures.tidy(panel)
     for panel in panels[::2]:
         panel.set_ylabel("return")
-    figures.legend_below(figure, panels[0])
+    figures.legend_below(figure, panels[1])
 
 
 def _draw_mean(panel: Any, x: np.ndarray, values: np.ndarray, style: dict[str, str]) -> None:

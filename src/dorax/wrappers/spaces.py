@@ -89,15 +89,9 @@ def fingerprint(space: spaces.Space[Any]) -> str:
 
 def _parts_of(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:
     yield space
-    match space:
-        case spaces.Tuple():
-            inner = list(space.spaces)
-        case spaces.Dict():
-            inner = list(space.spaces.values())
-        case _:
-            inner = []
-    for part in inner:
-        yield from _parts_of(part)
+    if isinstance(space, spaces.Tuple | spaces.Dict):
+        for part in space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces:
+            yield from _parts_of(part)
 
 
 def in_one_line(thing: Any) -> str:
