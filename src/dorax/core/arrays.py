@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,11 @@ def as_float(array: Array, xp: Any, like: Array | None = None) -> Array:
     if dtype is None or not xp.isdtype(dtype, "real floating"):
         return xp.asarray(array, dtype=xp.asarray(0.0).dtype)
     return xp.asarray(array, dtype=dtype)
+
+
+def least_of(arrays: Sequence[Array], xp: Any) -> Array:
+    """The smallest of some arrays, element by element."""
+    return min(arrays) if xp is scalars else reduce(xp.minimum, arrays)
 
 
 def guarded_log(x: Array, xp: Any) -> Array:

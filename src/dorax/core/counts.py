@@ -13,9 +13,8 @@ visits; c does not, so c is what is kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
-from dorax.core.arrays import Array, as_float, guarded_log, namespace
+from dorax.core.arrays import Array, as_float, guarded_log, least_of, namespace
 
 
 def next_count(count: Array, successor_count: Array | None, learning_rate: Array, discount: Array) -> Array:
@@ -84,7 +83,7 @@ def mean_count(counts: Sequence[Array], learning_rate: Array) -> Array:
     action is taken out of the sum, so that not all of them vanish.
     """
     xp = namespace(*counts)
-    least = reduce(xp.minimum, counts)
+    least = least_of(counts, xp)
     log_decay = xp.log1p(-as_float(learning_rate, xp, like=least))
-    share = sum(xp.exp(log_decay * (count - least)) for count in counts) / len(counts)
+    share = sum(map(xp.exp, [log_decay * (count - least) for count in counts])) / len(counts)
     return least + xp.log(share) / log_decay
