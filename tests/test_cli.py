@@ -26,7 +26,7 @@ def test_the_version_is_that_of_the_package(capsys):
 def test_list_names_every_experiment_with_its_figure(capsys):
     cli.main(["list"])
     printed = capsys.readouterr().out
-    for word in ("tree", "fig:tree", "bridge_agents", "scaling"):
+    for word in ("tree", "fig:tree", "bridge_agents", "18 x 50 runs", "scaling"):
         assert word in printed
 
 

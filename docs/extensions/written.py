@@ -115,14 +115,11 @@ def _yardstick_table(path: Path) -> str:
 
 
 def _what_ran(name: str, experiment: Experiment) -> str:
-    if experiment.long_runs is not None:
-        runs = len(experiment.long_runs(experiment.size))
-        return f"`dorax run {name}`: {runs} runs in all, tuning included; what is recorded is in `results/{name}`"
-    agents, seeds = len(experiment.agents(experiment.size)), experiment.size.seeds
-    seconds = _durations.expected_seconds([name])[name]
-    time = "a moment" if seconds < 1 else f"about {_durations.in_words(seconds)} on two cores"
-    what = f"{agents} {'cell' if agents == 1 else 'cells'}, {seeds} {'run' if seeds == 1 else 'runs'} each"
-    return f"`dorax run {name}`: {what}; {time}"
+    time = f"what is recorded is in `results/{name}`"
+    if experiment.long_runs is None:
+        seconds = _durations.expected_seconds([name])[name]
+        time = "a moment" if seconds < 1 else f"about {_durations.in_words(seconds)} on two cores"
+    return f"`dorax run {name}`: {experiment.extent(experiment.size)}; {time}"
 
 
 def _verdicts(rows: list[Row]) -> str:

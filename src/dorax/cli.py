@@ -32,11 +32,10 @@ class List:
 
     def __call__(self) -> None:
         table = Table(box=None, pad_edge=False)
-        for heading in ("name", "figure", "what it shows", "agents", "seeds"):
+        for heading in ("name", "figure", "what it shows", "size"):
             table.add_column(heading, overflow="fold", no_wrap=heading == "name")  # a name is there to be copied
         for name, experiment in _experiments().items():
-            agents = str(len(experiment.agents(experiment.size)))
-            table.add_row(name, experiment.figure, experiment.title, agents, str(experiment.size.seeds))
+            table.add_row(name, experiment.figure, experiment.title, experiment.extent(experiment.size))
         _CONSOLE.print(table)
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ import xarray as xr
 from dorax import InvalidInput
 from dorax.files import claiming
 from dorax.study import long_runs
-from dorax.study.claims import judged
+from dorax.study.claims import Claim, Estimate, judged
 from dorax.study.experiment import Experiment, LongRun, Size
 from dorax.study.long_runs import Manner
+from dorax.study.report import write_report
 from dorax.study.results import NotRun
+from dorax.study.statistics import Interval
 from dorax.study.store import Store
 
 QUICK = Size(seeds=2, fraction=0.5)
@@ -72,6 +75,7 @@ def test_runs_stand_side_by_side_and_are_not_run_again(experiment, store, traine
     np.testing.assert_array_equal(score.values, [[0, 1, 2, np.nan], [0, 1, 2, 3]])
     long_runs.run("game", experiment, QUICK, store, ignore, Manner())
     assert len(trained) == 4
+    assert experiment.extent(QUICK) == "4 runs"
 
 
 def test_on_what_it_was_run_is_kept_with_a_run(experiment, store):
@@ -113,16 +117,21 @@ def test_what_has_neither_been_run_nor_recorded_is_said_so(experiment, store):
         long_runs.load("game", experiment, store)
 
 
+def claim_about(name):
+    return Claim(name, lambda results: Estimate(results[name].name, Interval(1, 1, 1), 2), above=0)
+
+
 def test_a_claim_about_an_agent_without_a_run_is_not_judged(experiment, store):
-    from dataclasses import replace
-
-    from dorax.study.claims import Claim, Estimate
-    from dorax.study.statistics import Interval
-
     results = long_runs.run("game", experiment, QUICK, store, ignore, Manner())
-    of = lambda name: Claim(name, lambda results: Estimate(results[name].name, Interval(1, 1, 1), 2), above=0)  # noqa: E731
-    rows = judged("game", replace(experiment, claims=[of("bold"), of("absent")]), results)
+    rows = judged("game", replace(experiment, claims=[claim_about("bold"), claim_about("absent")]), results)
     assert [row["claim"] for row in rows] == ["bold"]
+
+
+def test_a_report_tells_the_seeds_that_there_are_and_not_those_that_are_wanted(experiment, store):
+    with claiming(store.path("game", "bold quick", "0")):
+        long_runs.run("game", experiment, QUICK, store, ignore, Manner())
+    write_report({"game": replace(experiment, claims=[claim_about("shy")])}, store)
+    assert "1 to 2 seeds" in (store.folder / "report.html").read_text()
 
 
 def test_runs_that_another_process_is_at_are_left_to_it(experiment, store, trained):

@@ -142,7 +142,7 @@ def tables(results: Results) -> Sequence[Table]:
         late = mean(late_return(data))
         warned = [int(data[name].values.sum()) for name in ("is_swamped", "is_gone")]
         final = data.share.values[:, -5:].mean()
-        rows.append((cell.name, f"{late.value:.2f} [{late.low:.2f}, {late.high:.2f}]", f"{final:.1%}", *warned))
+        rows.append((cell.name, f"{late.value:.3f} [{late.low:.3f}, {late.high:.3f}]", f"{final:.1%}", *warned))
     header = (
         "scale",
         "true return at the end",

@@ -184,10 +184,10 @@ def draw(results: Results, figure: Figure) -> None:
     for cell in results:
         data, (colour, line) = cell.data(), STYLES[cell.name]
         style = {"color": colour, "linestyle": line, "label": f"{cell.name} (seeds: {data.sizes['seed']})"}
-        returns = training_return(data)
-        axes = ((0, "step", 1e6), (2, "updates", 1e6), (3, "seconds", 60))
-        for panel, axis, unit in axes if cell.name != LONGER else ():  # it would squeeze all others
-            _draw_mean(panels[panel], np.nanmean(data[f"record_{axis}"].values, axis=0) / unit, returns, style)
+        if cell.name != LONGER:  # which would squeeze all others
+            returns = training_return(data)
+            for panel, axis, unit in ((0, "step", 1e6), (2, "updates", 1e6), (3, "seconds", 60)):
+                _draw_mean(panels[panel], np.nanmean(data[f"record_{axis}"].values, axis=0) / unit, returns, style)
         tests = data.test_return.mean("game").values
         _draw_mean(panels[1], np.nanmean(data.test_step.values, axis=0) / 1e6, tests, style)
     words = ("million agent steps", "million agent steps", "million updates", "minutes of training")

@@ -119,6 +119,12 @@ class Experiment:
         runs = () if self.long_runs is None else self.long_runs(size)
         return list(dict.fromkeys([*(cell.name for cell in self.cells(size)), *(run.agent for run in runs)]))
 
+    def extent(self, size: Size) -> str:
+        """How much is run, in words. Of long runs some agents have fewer seeds than others."""
+        if self.long_runs is not None:
+            return f"{len(self.long_runs(size))} runs"
+        return f"{len(self.agents(size))} x {size.seeds} runs"
+
 
 @dataclass(frozen=True)
 class Table:

@@ -131,4 +131,7 @@ def draw_q_error_by_both_axes(
 
 def legend_below(figure: Figure, panel: Axes, columns: int = 4) -> None:
     handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
+    legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
+    for mark in legend.legend_handles:
+        if mark is not None:
+            mark.set_alpha(1)  # points that are pale because there are many of them

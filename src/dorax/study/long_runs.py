@@ -40,8 +40,6 @@ _PACKAGES = (
     "stable-baselines3",
     "torch",
 )
-
-
 _UNMEASURED = "not measured"
 
 

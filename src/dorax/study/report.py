@@ -45,6 +45,12 @@ class Section:
     recorded: Sequence[str]
 
     @property
+    def seeds(self) -> str:
+        """How many there are of each agent: of long runs, those that were made so far."""
+        found = [cell.data().sizes["seed"] for cell in self.results]
+        return " to ".join(map(str, sorted({min(found), max(found)})))
+
+    @property
     def command(self) -> str:
         seeds = "" if self.results.size.seeds == self._usual.seeds else f" --seeds {self.results.size.seeds}"
         quick = "" if self.results.size.is_full else " --quick"

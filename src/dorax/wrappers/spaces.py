@@ -1,4 +1,4 @@
-"""What a Gymnasium space holds, as whole numbers: one for each of its points, by mixed radix."""
+"""Gymnasium spaces: their points as numbers, points that come together, and what tells two spaces apart."""
 
 from __future__ import annotations
 
