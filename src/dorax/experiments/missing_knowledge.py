@@ -148,10 +148,10 @@ EXPERIMENT = Experiment(
     paper="How far the value of a pair is from its optimum is one and the same function of its generalized count, "
     "whatever the pair; it is not a function of its visits.",
     notes="Bridge of 5 cells, LLL softmax at temperature 1, γ = γ_E = 0.9, α = 0.5, 50 episodes. Triangles: "
-    "crossing the bridge, which is optimal. Grey circles: the other actions. The number: the share of the variance "
-    "of log-error, over all visited pairs and episode ends of a run, that the best monotone function explains "
-    "(isotonic regression). Errors below 1e-10 are left out as rounding. 'One function' is taken to mean more than "
-    "90 %.",
+    "crossing the bridge, which is optimal. Grey circles: the other actions, taken a few times each "
+    "and mostly hidden at the upper left. The number: the share of the variance of log-error, over all visited "
+    "pairs and episode ends of a run, that the best monotone function explains (isotonic regression). "
+    "Errors below 1e-10 are left out as rounding. 'One function' is taken to mean more than 90 %.",
     cells=cells,
     claims=[
         Claim("the error is one function of c", lambda r: share_explained(r, "count"), above=0.9),
