@@ -30,6 +30,11 @@ def runs(rewards, tests=(0.0,), seconds=None):
     )
 
 
+def results_of(found):
+    cells = {name: CellResult(name, dict.fromkeys(("episode", "step"), data)) for name, data in found.items()}
+    return Results(cells, Size(seeds=5))
+
+
 def test_a_training_return_is_the_reward_of_a_step_times_the_steps_of_a_game():
     assert freeway.training_return(runs([[0.01] * 30]))[0, -1] == pytest.approx(20)
 
@@ -62,8 +67,7 @@ def test_few_seeds_show_a_value_and_decide_nothing():
         freeway.DQN: runs([[0.0] * 30] * 5),
         freeway.DENSITY: runs([[0.0] * 30] * 2),
     }
-    cells = {name: CellResult(name, dict.fromkeys(("episode", "step"), data)) for name, data in found.items()}
-    results = Results(cells, Size(seeds=5))
+    results = results_of(found)
     for worse, seeds, verdict in ((freeway.DENSITY, 2, "unclear"), (freeway.DQN, 5, "holds")):
         claim = freeway.ends_better(freeway.E_VALUES, worse)
         estimate = claim.estimate(results)
@@ -72,3 +76,12 @@ def test_few_seeds_show_a_value_and_decide_nothing():
         assert estimate.seeds == seeds
     leaves = freeway.leaves_more_often(freeway.E_VALUES, freeway.DQN)
     assert leaves.verdict(leaves.estimate(results).interval) == "holds"
+
+
+def test_the_table_has_the_cost_of_a_step_relative_to_dqn():
+    slow, fast = ([factor * np.arange(1.0, 31)] for factor in (3.0, 2.0))
+    found = {freeway.DENSITY: runs([[0.0] * 30], seconds=slow), freeway.DQN: runs([[0.0] * 30], seconds=fast)}
+    (table,) = freeway.tables(results_of(found))
+    assert [row[-1] for row in table.rows] == ["1.50", "1.00"]
+    (alone,) = freeway.tables(results_of({freeway.DENSITY: found[freeway.DENSITY]}))
+    assert alone.rows[0][-1] == ""

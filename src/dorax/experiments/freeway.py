@@ -209,6 +209,7 @@ def _draw_mean(panel: Any, x: np.ndarray, values: np.ndarray, style: dict[str, s
 
 def tables(results: Results) -> Sequence[Table]:
     rows = []
+    seconds = {cell.name: float(np.median(seconds_a_step(cell.data()))) for cell in results}
     for cell in results:
         data = cell.data()
         times = [times_to(data, bar) for bar in BARS]
@@ -219,7 +220,8 @@ def tables(results: Results) -> Sequence[Table]:
                 data.sizes["seed"],
                 *map(_time, times),
                 f"{tests.value:.1f} [{tests.low:.1f}, {tests.high:.1f}]",
-                f"{1 / np.median(seconds_a_step(data)):.0f}",
+                f"{1 / seconds[cell.name]:.0f}",
+                f"{seconds[cell.name] / seconds[DQN]:.2f}" if DQN in seconds else "",
             )
         )
     header = (
@@ -228,6 +230,7 @@ def tables(results: Results) -> Sequence[Table]:
         *(f"seeds that reach a mean return of {bar:g}, and after how many million steps" for bar in BARS),
         f"return of the last {TESTS} tests",
         "steps a second",
+        f"cost of a step, {DQN}'s = 1",
     )
     return [Table("How far each agent gets", header, rows)]
 
@@ -252,7 +255,8 @@ EXPERIMENT = Experiment(
     "network that is renewed every 2500 updates: each game sees the network change far faster than a single game "
     "would, and a policy that changes within every crossing never crosses. The paper's 2·10⁶ steps may be updates, "
     "that is 8·10⁶ agent steps. Many games at once end together, so the mean return of training games is the reward "
-    "of a step times the steps of a game.",
+    "of a step times the steps of a game. What a step costs is told as it was recorded, on machines that were not "
+    "equally busy; `dorax bench --freeway` times the agents by turns.",
     cells=lambda size: (),
     claims=[
         leaves_more_often(E_VALUES, DQN),

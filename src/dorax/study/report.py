@@ -141,7 +141,7 @@ def _section(name: str, experiment: Experiment, results: Results, folder: Path) 
 def _recorded(results: Results) -> list[str]:
     """Where the runs of each agent were made, if that was kept with them."""
     wheres = {cell.name: (cell.data().sizes["seed"], cell.data().attrs.get("where")) for cell in results}
-    return [f"{name}: {seeds} seeds, {where}" for name, (seeds, where) in wheres.items() if where]
+    return [f"{name} (seeds: {seeds}): {where}" for name, (seeds, where) in wheres.items() if where]
 
 
 def _fits(results: Results) -> Table | None:
