@@ -85,3 +85,14 @@ def test_the_table_has_the_cost_of_a_step_relative_to_dqn():
     assert [row[-1] for row in table.rows] == ["1.50", "1.00"]
     (alone,) = freeway.tables(results_of({freeway.DENSITY: found[freeway.DENSITY]}))
     assert alone.rows[0][-1] == ""
+
+
+def test_a_cost_is_judged_by_two_seeds():
+    claim = freeway.cost(freeway.DENSITY, "a density model is slow", above=10.0)
+    for seeds, verdict in ((1, "unclear"), (2, "fails")):
+        slow, fast = ([factor * np.arange(1.0, 31)] * seeds for factor in (3.0, 2.0))
+        idle = [[0.0] * 30] * seeds
+        results = results_of({freeway.DENSITY: runs(idle, seconds=slow), freeway.DQN: runs(idle, seconds=fast)})
+        estimate = claim.estimate(results)
+        assert estimate.interval.value == pytest.approx(1.5)
+        assert claim.verdict(estimate.interval) == verdict
