@@ -7,6 +7,7 @@ import pytest
 
 import dorax
 from dorax import cli
+from dorax.files import claiming
 
 
 def fails(capsys, *arguments):
@@ -130,6 +131,7 @@ def test_the_installed_command_stays_quiet_where_there_is_no_terminal(tmp_path):
         (["atari", "freeway", "--seed", "-1"], "seed is -1"),
         (["atari", "freeway", "--gpu"], "GPU"),
         (["atari", "freeway", "--games", "7"], "games is 7"),
+        (["atari", "freeway", "--agent.capacity", "10"], "capacity is 10"),
         (["atari", "freeway", "--out", "/proc/nowhere"], "cannot write"),
         (["play", "nowhere.npz"], "nowhere.npz is not there"),
         (["run", "freeway"], "--quick"),
@@ -141,6 +143,17 @@ def test_what_cannot_be_played_is_one_line(capsys, tmp_path, arguments, words):
     line, code = fails(capsys, *arguments)
     assert code == 2
     assert words in line
+
+
+def test_a_folder_that_another_process_trains_in_is_left_to_it(capsys, tmp_path):
+    folder = tmp_path / "freeway-none-0"
+    folder.mkdir()
+    (folder / "kept").touch()
+    with claiming(folder):
+        line, code = fails(capsys, "atari", "freeway", "--fresh", "--out", str(tmp_path))
+    assert code == 2
+    assert "another process" in line
+    assert (folder / "kept").exists()
 
 
 @pytest.mark.parametrize("kind", ["empty", "text", "array", "other"])

@@ -17,6 +17,7 @@ from rich.table import Table
 import dorax
 from dorax.core.checks import InvalidInput
 from dorax.deep.pixels.agent import PixelAgent
+from dorax.files import claiming
 from dorax.lanes.devices import use_all_cores
 
 if TYPE_CHECKING:
@@ -130,13 +131,21 @@ class Bench:
         yardsticks.print_yardsticks(found, _CONSOLE, as_json=self.json)
 
 
+class _TypedAgent(PixelAgent):
+    __doc__ = PixelAgent.__doc__
+
+    # Checked later: the parser would wrap a refusal in lines of its own.
+    def __post_init__(self) -> None:
+        pass
+
+
 @dataclass(frozen=True)
 class Atari:
     """Train an agent on an Atari game. After an interruption, the same command goes on."""
 
     game: tyro.conf.Positional[str]
     """Any game of the Arcade Learning Environment, such as freeway or MsPacman."""
-    agent: PixelAgent = field(default_factory=PixelAgent)
+    agent: _TypedAgent = field(default_factory=_TypedAgent)
     steps: int = 3_000_000
     """Agent steps, of all games together."""
     seed: int = 0
@@ -162,12 +171,15 @@ class Atari:
         if self.gpu and jax.default_backend() == "cpu":
             raise InvalidInput("a GPU was demanded, and JAX finds none; allowed: without --gpu, or with jax[cuda12]")
         game = rom_name(self.game)
-        training = PixelTraining(self.agent, game, self.steps, self.seed, self.games)
-        folder = self.out / f"{game}-{self.agent.bonus}-{self.seed}"
-        if self.fresh:
-            shutil.rmtree(folder, ignore_errors=True)
-        with watching(_CONSOLE, 1.0) as watcher:
-            data = train_and_keep(training, folder, self.keep_replay, watcher(f"{game}, {self.agent.bonus}"))
+        agent = PixelAgent(**vars(self.agent))
+        training = PixelTraining(agent, game, self.steps, self.seed, self.games)
+        folder = self.out / f"{game}-{agent.bonus}-{self.seed}"
+        with claiming(folder) as is_ours, watching(_CONSOLE, 1.0) as watcher:
+            if not is_ours:
+                raise InvalidInput(f"another process trains in {folder}; allowed: another --out, or when that is done")
+            if self.fresh:
+                shutil.rmtree(folder, ignore_errors=True)
+            data = train_and_keep(training, folder, self.keep_replay, watcher(f"{game}, {agent.bonus}"))
         tests = data.test_return.mean("game").values
         _say(f"{folder}: the last test returned {tests[-1]:.1f}; dorax play {folder / 'network.npz'}")
 
@@ -273,10 +285,10 @@ def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]
         _say(f"{what}: about {in_words(total)} on two cores; what is finished is not run again")
     with watching(_CONSOLE, total) as watcher:
         for name, experiment in experiments.items():
-            if options.fresh:
-                store.clear(name)
             began = time.perf_counter()
             if experiment.long_runs is None:
+                if options.fresh:
+                    store.clear(name)
                 results[name] = run(name, experiment, sizes[name], store, watcher)
             else:
                 results[name] = long_runs.run(name, experiment, sizes[name], store, watcher, manner)

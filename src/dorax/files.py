@@ -45,19 +45,31 @@ def claiming(path: Path) -> Generator[bool]:
         yield True
         return
     claim = path.with_name(f".{path.name}.claim")
-    with in_one_line(claim):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = open(claim, "w")  # noqa: SIM115
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
+    while True:
+        with in_one_line(claim):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = open(claim, "w")  # noqa: SIM115
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            if not _is_still(file.fileno(), claim):
+                continue  # given up by another process between our opening and our locking it
+            try:
+                yield True
+            finally:
+                claim.unlink(missing_ok=True)
             return
-        try:
-            yield True
-        finally:
-            claim.unlink(missing_ok=True)
+
+
+def _is_still(file: int, path: Path) -> bool:
+    """Whether an open file is the one that its path leads to."""
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 @contextlib.contextmanager

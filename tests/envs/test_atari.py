@@ -10,7 +10,15 @@ from dorax.envs.atari import AtariGames, Screen, action_names, rom_name
 
 @pytest.mark.parametrize(
     ("game", "rom"),
-    [("freeway", "freeway"), ("MsPacman", "ms_pacman"), ("ALE/Freeway-v5", "freeway"), ("PongNoFrameskip-v4", "pong")],
+    [
+        ("freeway", "freeway"),
+        ("MsPacman", "ms_pacman"),
+        ("ALE/Freeway-v5", "freeway"),
+        ("PongNoFrameskip-v4", "pong"),
+        ("ALE/UpNDown-v5", "up_n_down"),
+        ("ALE/TicTacToe3D-v5", "tic_tac_toe_3d"),
+        ("space invaders", "space_invaders"),
+    ],
 )
 def test_games_go_by_their_usual_names(game, rom):
     assert rom_name(game) == rom
@@ -47,6 +55,53 @@ def test_an_episode_ends_once_and_the_next_row_begins_another():
         assert 2000 < ends[game][0] < 2060
         assert firsts[game] == [ends[game][0] + 1]
     assert np.all(total > 15)  # walking straight on does well, and is not clipped
+
+
+def test_actions_are_as_sticky_as_demanded():
+    """Where the last action is always repeated, a chicken that stands still never sets out."""
+
+    def crossings(sticky):
+        games = AtariGames("freeway", 1, sticky)
+        games.begin([3])
+        total = 0.0
+        for _ in range(150):
+            games.act(np.ones(1, int))
+            total += games.arrive().reward[0]
+        games.close()
+        return total
+
+    assert crossings(1.0) == 0
+    assert crossings(0.0) > 0
+
+
+def test_rewards_are_the_games_own():
+    games = AtariGames("ms_pacman", 1)
+    games.begin([0])
+    rewards = []
+    for step in range(200):
+        games.act(np.asarray([1 + step // 20 % 4]))
+        rewards.append(games.arrive().reward[0])
+    games.close()
+    assert max(rewards) >= 10  # a dot is ten points
+
+
+def test_after_a_time_limit_the_next_row_begins_another_episode():
+    class Limited:
+        """Shows a blank frame; the first step ends by a time limit."""
+
+        def __init__(self):
+            self.is_over = True
+
+        def recv(self):
+            is_over, self.is_over = self.is_over, False
+            no, yes = np.zeros(1, bool), np.asarray([is_over])
+            return np.zeros((1, 1, 84, 84), np.uint8), np.zeros(1), no, yes, {}
+
+    games = AtariGames("freeway", 1)
+    games.begin([0])
+    games._games = Limited()
+    arrivals = [games.arrive() for _ in range(3)]
+    assert [bool(arrival.is_first[0]) for arrival in arrivals] == [False, True, False]
 
 
 def test_the_same_seeds_and_actions_play_the_same_game_in_grey_and_in_colours():

@@ -1,5 +1,7 @@
 """Experiments of long runs: found here, or as they were recorded elsewhere."""
 
+import contextlib
+import fcntl
 import subprocess
 import sys
 from dataclasses import replace
@@ -110,6 +112,58 @@ def test_a_full_run_needs_its_machine_unless_all_of_it_is_recorded(experiment, s
     assert results["bold"].data().sizes["seed"] == 2
     with refused("GPU"):
         long_runs.run("game", experiment, experiment.size, store, ignore, Manner(fresh=True))
+    assert long_runs.load("game", experiment, store).missing == [], "what was refused has forgotten nothing"
+
+
+def test_a_fresh_start_that_was_cut_off_goes_on(experiment, store, trained, tmp_path):
+    anywhere = replace(experiment, check_machine=lambda size: None)
+    long_runs.run("game", anywhere, anywhere.size, store, ignore, Manner())
+    (tmp_path / "results").mkdir()
+    (store.folder / "data" / "game").rename(tmp_path / "results" / "game")
+    long_runs.run("game", anywhere, anywhere.size, store, ignore, Manner())
+    assert len(trained) == 4, "all of it is recorded"
+
+    class Killed(Exception):
+        pass
+
+    def killed(name):
+        if name.startswith("shy"):
+            raise Killed
+        return ignore(name)
+
+    with pytest.raises(Killed):
+        long_runs.run("game", anywhere, anywhere.size, store, killed, Manner(fresh=True))
+    long_runs.run("game", anywhere, anywhere.size, store, ignore, Manner())
+    assert [run[:2] for run in trained[4:]] == [("bold", 0), ("shy", 0), ("bold", 1), ("shy", 1)]
+    long_runs.run("game", anywhere, anywhere.size, store, ignore, Manner())
+    assert len(trained) == 8
+
+
+def test_a_fresh_start_leaves_alone_what_another_process_is_at_and_other_sizes(experiment, store, trained):
+    anywhere = replace(experiment, check_machine=lambda size: None)
+    long_runs.run("game", anywhere, anywhere.size, store, ignore, Manner())
+    long_runs.run("game", anywhere, QUICK, store, ignore, Manner())
+    trained.clear()
+    theirs = store.path("game", "bold quick", "0")
+    checkpoint = theirs.with_suffix("") / "checkpoint"
+    checkpoint.parent.mkdir()
+    checkpoint.touch()
+    with claiming(theirs):
+        long_runs.run("game", anywhere, QUICK, store, ignore, Manner(fresh=True))
+        with claiming(theirs) as is_ours:
+            assert not is_ours
+    assert checkpoint.exists()
+    assert [run[:2] for run in trained] == [("shy", 0), ("bold", 1), ("shy", 1)]
+    assert store.path("game", "bold ", "0").exists()
+
+
+def test_where_other_processes_are_at_every_run_it_is_said_so(experiment, store, refused):
+    with contextlib.ExitStack() as claims:
+        for agent in ("bold", "shy"):
+            for seed in "01":
+                claims.enter_context(claiming(store.path("game", f"{agent} quick", seed)))
+        with refused("game", "other processes"):
+            long_runs.run("game", experiment, QUICK, store, ignore, Manner())
 
 
 def test_what_has_neither_been_run_nor_recorded_is_said_so(experiment, store):
@@ -131,7 +185,9 @@ def test_a_report_tells_the_seeds_that_there_are_and_not_those_that_are_wanted(e
     with claiming(store.path("game", "bold quick", "0")):
         long_runs.run("game", experiment, QUICK, store, ignore, Manner())
     write_report({"game": replace(experiment, claims=[claim_about("shy")])}, store)
-    assert "1 to 2 seeds" in (store.folder / "report.html").read_text()
+    report = (store.folder / "report.html").read_text()
+    assert "1 to 2 seeds" in report
+    assert "Not run yet: bold (seed 0)." in report
 
 
 def test_runs_that_another_process_is_at_are_left_to_it(experiment, store, trained):
@@ -152,3 +208,25 @@ def test_what_a_process_claimed_is_free_again_when_it_was_killed(store):
     assert subprocess.run([sys.executable, "-c", words, str(path)], check=False).returncode == -9
     with claiming(path) as is_ours:
         assert is_ours
+
+
+def test_a_claim_that_was_given_up_while_we_asked_for_it_is_asked_for_again(store, monkeypatch):
+    """Between our opening the file and our locking it, its owner removes it and another makes it anew."""
+    path = store.path("game", "bold", "0")
+    claim = path.with_name(f".{path.name}.claim")
+    lock, locked = fcntl.flock, []
+
+    def late(file, how):
+        if not locked:
+            claim.unlink()
+            claim.touch()
+        locked.append(file)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with claiming(path) as is_ours:
+        assert is_ours
+        monkeypatch.setattr(fcntl, "flock", lock)
+        with claiming(path) as is_ours_too:
+            assert not is_ours_too
+    assert len(locked) == 2

@@ -103,14 +103,23 @@ def action_names(game: str) -> list[str]:
 
 
 def rom_name(game: str) -> str:
-    """The emulator's name of a game: "MsPacman" and "ALE/MsPacman-v5" are ms_pacman."""
-    bare = re.sub(r"^ALE/|(NoFrameskip|Deterministic)?-v\d+$", "", game)
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", bare).lower()
-    known = _ale().roms.get_all_rom_ids()
-    if name not in known:
-        near = _nearest(name, known)
+    """The emulator's name of a game: "MsPacman", "ms pacman" and "ALE/MsPacman-v5" are ms_pacman."""
+    known = {_letters(name): name for name in _ale().roms.get_all_rom_ids()}
+    bare = _letters(re.sub(r"^ALE/|(NoFrameskip|Deterministic)?-v\d+$", "", game))
+    if bare not in known:
+        near = [known[name] for name in _nearest(bare, list(known))]
         raise InvalidInput(f"game is {game!r}; allowed: an Atari game, such as {', '.join(near)}")
-    return name
+    return known[bare]
+
+
+def check_seed(seed: object) -> None:
+    """Raise unless the emulator takes it for a seed, of 31 bits."""
+    if not isinstance(seed, int) or not 0 <= seed < 2**31:
+        raise InvalidInput(f"seed is {seed!r}; allowed: a whole number from 0 to 2147483647")
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _nearest(name: str, known: Sequence[str]) -> list[str]:

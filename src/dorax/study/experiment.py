@@ -112,7 +112,7 @@ class Experiment:
     quick: Size = QUICK
     tables: Callable[[Results], Sequence[Table]] | None = None
     long_runs: Callable[[Size], Sequence[LongRun]] | None = None
-    check_machine: Callable[[Size], None] | None = None
+    check_machine: Callable[[Size], None] = lambda size: None
 
     def agents(self, size: Size) -> list[str]:
         """The names of the agents that it runs."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import xarray as xr
 
+from dorax.core.checks import InvalidInput
 from dorax.files import claiming
 from dorax.study.experiment import AXES, Axis, Experiment, LongRun, Size
 from dorax.study.results import CellResult, NotRun, Results, Watch, last_size, remember_size
@@ -45,27 +47,48 @@ _UNMEASURED = "not measured"
 
 @dataclass(frozen=True)
 class Manner:
-    """How to go about long runs: `fresh` takes no notice of what is recorded."""
+    """How to go about long runs: `fresh` forgets those of the store, and takes no notice of what is recorded."""
 
     fresh: bool = False
     keeps_replay: bool = False
 
 
 def run(name: str, experiment: Experiment, size: Size, store: Store, watch: Watch, manner: Manner) -> Results:
-    """Run what is neither here nor recorded, nor being run by another process."""
+    """Run what is neither here nor recorded, nor being run by another process.
+
+    A fresh start is remembered: without another one, what it did not finish is run on.
+    """
+    if manner.fresh:
+        experiment.check_machine(size)
+        _forget(name, experiment, size, store)
     for long_run in _long_runs(experiment, size):
         path = _path(name, long_run, size, store)
-        if size.is_full and not manner.fresh and _found(_recorded(name, path), long_run, store) is not None:
+        if _recorded(name, long_run, size, store) is not None:
             continue
         with claiming(path) as is_ours:
             if not is_ours or _found(path, long_run, store) is not None:
                 continue
-            if experiment.check_machine is not None:
-                experiment.check_machine(size)
+            experiment.check_machine(size)
             data = _timed(long_run, path.with_suffix(""), watch, manner)
             store.save(path, data.assign_attrs(_provenance()))
     remember_size(name, size, store)
-    return load(name, experiment, store)
+    try:
+        return load(name, experiment, store)
+    except NotRun:
+        raise InvalidInput(f"all runs of {name} are being made by other processes; allowed: when one is done") from None
+
+
+def _forget(name: str, experiment: Experiment, size: Size, store: Store) -> None:
+    """Remove the results and checkpoints of these runs, but for those that another process is at."""
+    for long_run in _long_runs(experiment, size):
+        path = _path(name, long_run, size, store)
+        with claiming(path) as is_ours:
+            if is_ours:
+                path.unlink(missing_ok=True)
+                shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+    if size.is_full:
+        _mark(name, store).parent.mkdir(parents=True, exist_ok=True)
+        _mark(name, store).touch()
 
 
 def _timed(long_run: LongRun, folder: Path, watch: Watch, manner: Manner) -> xr.Dataset:
@@ -77,22 +100,26 @@ def _timed(long_run: LongRun, folder: Path, watch: Watch, manner: Manner) -> xr.
 
 
 def load(name: str, experiment: Experiment, store: Store) -> Results:
-    """Of each run what is here, or else what is recorded; agents without any run are left out."""
+    """Of each run what is here, or else what is recorded; agents without any run are missing."""
     try:
         size = last_size(name, store)
     except NotRun:
         size = experiment.size
     found: dict[str, list[xr.Dataset]] = {}
+    missing: dict[str, list[str]] = {}
     for long_run in _long_runs(experiment, size):
         path = _path(name, long_run, size, store)
         data = _found(path, long_run, store)
-        if data is None and size.is_full:
-            data = _found(_recorded(name, path), long_run, store)
-        if data is not None:
+        if data is None:
+            data = _recorded(name, long_run, size, store)
+        if data is None:
+            missing.setdefault(long_run.agent, []).append(str(long_run.seed))
+        else:
             found.setdefault(long_run.agent, []).append(data)
     if not found:
         raise NotRun(f"{name} has not been run")
-    return Results({agent: _cell(agent, runs) for agent, runs in found.items()}, size)
+    cells = {agent: _cell(agent, runs) for agent, runs in found.items()}
+    return Results(cells, size, [f"{agent} (seed {', '.join(seeds)})" for agent, seeds in missing.items()])
 
 
 def _cell(agent: str, runs: Sequence[xr.Dataset]) -> CellResult:
@@ -126,8 +153,16 @@ def _path(name: str, long_run: LongRun, size: Size, store: Store) -> Path:
     return store.path(name, f"{long_run.agent} {'' if size.is_full else 'quick'}", f"{long_run.seed}")
 
 
-def _recorded(name: str, path: Path) -> Path:
-    return RECORDED / name / path.name
+def _recorded(name: str, long_run: LongRun, size: Size, store: Store) -> xr.Dataset | None:
+    """What is recorded of a run, if it is of the full size and this store takes notice of it."""
+    if not size.is_full or _mark(name, store).exists():
+        return None
+    return _found(RECORDED / name / _path(name, long_run, size, store).name, long_run, store)
+
+
+def _mark(name: str, store: Store) -> Path:
+    """Is there once all runs are to be made afresh, here."""
+    return store.folder / "data" / name / "fresh"
 
 
 def _found(path: Path, long_run: LongRun, store: Store) -> xr.Dataset | None:

@@ -50,6 +50,7 @@ class Results:
 
     cells: Mapping[str, CellResult]
     size: Size
+    missing: Sequence[str] = ()  # long runs that are still to be made
 
     def __getitem__(self, name: str) -> CellResult:
         if name not in self.cells:

@@ -1,6 +1,5 @@
 """Checkpoints are whole or not there, and of one configuration."""
 
-import json
 import zipfile
 
 import numpy as np
@@ -29,7 +28,7 @@ def test_where_there_is_none_there_is_nothing_to_go_on_from(tmp_path):
     assert checkpoints.latest(tmp_path / "nowhere", WHAT) is None
 
 
-@pytest.mark.parametrize("harm", ["cut", "flip", "empty", "pickle"])
+@pytest.mark.parametrize("harm", ["cut", "flip", "empty", "pickle", "encrypted", "lost"])
 def test_a_damaged_newest_one_gives_way_to_the_one_before(harm, tmp_path, refused):
     saved(tmp_path, 100)
     saved(tmp_path, 200)
@@ -44,21 +43,45 @@ def test_a_damaged_newest_one_gives_way_to_the_one_before(harm, tmp_path, refuse
             path.write_bytes(content)
         elif harm == "empty":
             path.write_bytes(b"")
+        elif harm == "encrypted":
+            content[content.rindex(b"PK\x01\x02") + 8] ^= 1  # as the last entry of the directory has it
+            path.write_bytes(content)
         else:
-            what = np.asarray(json.dumps(WHAT))
-            np.savez(path, what=what, progress=np.asarray([{"an": "object"}], object), allow_pickle=True)
+            with np.load(path) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            last = list(arrays)[-1]
+            if harm == "pickle":
+                arrays[last] = np.asarray([{"an": "object"}], object)
+            else:
+                del arrays[last]
+            np.savez(path, **arrays, allow_pickle=True)
 
     damage(200)
     assert checkpoints.latest(tmp_path, WHAT)["progress"] == [100]
     damage(100)
-    with refused("damaged", "--fresh"):
+    with refused("damaged", str(tmp_path), "removing"):
         checkpoints.latest(tmp_path, WHAT)
 
 
 def test_one_of_another_configuration_is_refused_and_says_what_differs(tmp_path, refused):
     saved(tmp_path, 100)
-    with refused("seed", "3", "4", "--fresh"):
+    with refused("seed = 3, not 4", "removing"):
         checkpoints.latest(tmp_path, WHAT | {"seed": 4})
+    with refused("agent.batch = 32, not 64"):
+        checkpoints.latest(tmp_path, WHAT | {"agent": {"batch": 64}})
+
+
+def test_what_is_later_than_the_newest_whole_one_and_what_a_kill_left_is_let_go(tmp_path):
+    saved(tmp_path, 100)
+    saved(tmp_path, 300)
+    (tmp_path / "checkpoint-0000000300.npz").write_bytes(b"")
+    (tmp_path / ".checkpoint-0000000400.npz.1.part").write_bytes(b"half")
+    saved(tmp_path, 200)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "checkpoint-0000000100.npz",
+        "checkpoint-0000000200.npz",
+    ]
+    assert checkpoints.latest(tmp_path, WHAT)["progress"] == [200]
 
 
 def test_a_write_that_fails_leaves_the_old_ones_alone(tmp_path, monkeypatch):

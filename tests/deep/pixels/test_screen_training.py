@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dorax.deep.pixels import training
 from dorax.deep.pixels.agent import PixelAgent
-from dorax.deep.pixels.keeping import kept, train_and_keep
-from dorax.deep.pixels.playing import play, write_gif
+from dorax.deep.pixels.keeping import Kept, kept, train_and_keep
+from dorax.deep.pixels.playing import Moment, drawn, play, write_gif
 from dorax.deep.pixels.training import PixelTraining, train_on_screen
+from dorax.envs.atari import AtariGames
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +88,7 @@ def test_a_finished_run_is_prolonged_from_where_it_ended(tmp_path):
 
 def test_a_checkpoint_of_another_agent_is_refused(tmp_path, refused):
     train_on_screen(replace(SMALL, steps=80), tmp_path)
-    with refused("agent", "--fresh"):
+    with refused("agent.bonus = 'e-values', not 'none'", "removing"):
         train_on_screen(replace(SMALL, agent=replace(AGENT, bonus="none")), tmp_path)
 
 
@@ -99,6 +101,7 @@ def test_everything_is_kept_and_the_network_can_play(tmp_path):
     moments = list(play(found, steps=20))
     assert len(moments) == 20
     assert moments[0].counts.shape == (3,)
+    assert len({tuple(moment.values) for moment in moments}) > 1
     write_gif(tmp_path / "play.gif", iter(moments), ["noop", "up", "down"])
     from PIL import Image
 
@@ -126,18 +129,73 @@ def test_event_files_hold_every_row_once_after_an_interruption(tmp_path):
             keeping.Events.follow = original
 
     killed_events(tmp_path)
-    train_and_keep(replace(SMALL, steps=160), tmp_path)
+    data = train_and_keep(replace(SMALL, steps=160), tmp_path)
+    bonuses = scalars(tmp_path / "events", "training/bonus")
+    assert [step for step, _ in bonuses] == [40, 80, 120, 160]
+    np.testing.assert_allclose([value for _, value in bonuses], data.record_bonus, rtol=1e-6)
+    rates = [value for _, value in scalars(tmp_path / "events", "training/steps_a_second")]
+    np.testing.assert_allclose(rates, 40 / np.diff(data.record_seconds, prepend=0), rtol=1e-5)
+
+
+def scalars(folder, tag):
+    """Step and value of each row of one curve in the event files of a folder."""
     from tensorboardX.proto import event_pb2
 
-    steps = []
-    for path in (tmp_path / "events").iterdir():
+    found = []
+    for path in folder.iterdir():
         content, at = path.read_bytes(), 0
         while at < len(content):  # records: length, its checksum, the event, its checksum
             size = int.from_bytes(content[at : at + 8], "little")
             event = event_pb2.Event.FromString(content[at + 12 : at + 12 + size])
-            steps += [event.step for value in event.summary.value if value.tag == "training/bonus"]
+            found += [(event.step, value.simple_value) for value in event.summary.value if value.tag == tag]
             at += 12 + size + 4
-    assert steps == [40, 80, 120, 160]
+    return found
+
+
+def test_a_run_that_is_refused_leaves_the_event_files_of_an_earlier_one_alone(tmp_path, refused):
+    train_and_keep(replace(SMALL, steps=80), tmp_path)
+    before = scalars(tmp_path / "events", "training/bonus")
+    assert len(before) == 2
+    with refused("agent.acts_by"):
+        train_and_keep(replace(SMALL, agent=replace(AGENT, acts_by="lll")), tmp_path)
+    assert scalars(tmp_path / "events", "training/bonus") == before
+
+
+def test_a_run_with_few_tests_plays_no_more_games_than_those(tmp_path, monkeypatch):
+    made = []
+
+    class Counted(AtariGames):
+        def __init__(self, game, number, *rest):
+            made.append(number)
+            super().__init__(game, number, *rest)
+
+    monkeypatch.setattr(training, "AtariGames", Counted)
+    train_on_screen(replace(SMALL, steps=40, tests_together=10))
+    assert made == [4, 4, 1]
+
+
+def test_the_picture_has_room_for_every_action():
+    def moment(actions, value):
+        numbers = np.linspace(0, value, actions)
+        return Moment(np.zeros((210, 160, 3), np.uint8), numbers, numbers, action=actions - 1, score=0.0)
+
+    def bars(picture, colour):
+        rows = np.flatnonzero(np.all(picture == colour, axis=2).any(axis=1))
+        return picture.shape[0], rows.max()
+
+    for actions in (3, 18):
+        picture = drawn(moment(actions, 1.0), [f"action {i}" for i in range(actions)])
+        for colour in ((0, 0x72, 0xB2), (0xD5, 0x5E, 0)):  # of what was taken: the last action
+            height, lowest = bars(picture, colour)
+            assert lowest < height - 5
+    np.testing.assert_array_equal(picture[:420, :320], 0)
+
+
+def test_a_seed_that_the_emulator_does_not_take_is_refused(tmp_path, refused):
+    _, network = train_on_screen(replace(SMALL, steps=8, test_games=1))
+    for seed in (-1, 2**31):
+        with refused("seed", "2147483647"):
+            list(play(Kept(SMALL, network), steps=2, seed=seed))
 
 
 @pytest.mark.parametrize(

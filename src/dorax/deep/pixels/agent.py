@@ -19,9 +19,7 @@ class PixelAgent:
 
     The `bonus` is the only thing in which the agents of the paper differ: none is DQN,
     "density" a pseudo-count by a density model of frames, "e-values" a second stream of
-    the network that learns E. It is kept with the step that earned it, at the worth it
-    had then, or computed anew for each replay. A step is one action of one game; there
-    is one update for every `update_every` of them. ε falls evenly over `epsilon_steps`.
+    the network that learns E. A step is one action of one game.
 
     Of many games played side by side each sees the network change many times faster than
     a single game would, too fast for any policy to last for long. So they are played by a
@@ -29,25 +27,45 @@ class PixelAgent:
     """
 
     bonus: Literal["none", "density", "e-values"] = "none"
+    """What is added to the reward."""
     bonus_scale: float = 0.05
+    """What it is multiplied with."""
     bonus_at: Literal["visit", "replay"] = "visit"
+    """Whether a bonus is worth what it was when it was earned, or is computed anew for each replay."""
     e_form: Literal["logistic", "count"] = "logistic"
+    """What the stream of E learns: E through a logistic function, as in the paper, or counts."""
     e_discount: float = 0.99
+    """The paper's gamma_E: how far generalized counts look ahead."""
     acts_by: Literal["epsilon-greedy", "lll"] = "epsilon-greedy"
+    """Whether chance picks among the actions of ε-greedy, or counts do."""
     discount: float = 0.99
+    """How much later rewards count."""
     learning_rate: float = 6.25e-5
+    """Adam's step."""
     adam_epsilon: float = 1.5e-4
+    """Adam's number against division by little."""
     clip: float = 10.0
+    """The most that a squared error, and the norm of a gradient, may be."""
     batch: int = 32
+    """Steps that an update replays."""
     update_every: int = 4
+    """Steps for every update."""
     target_every: int = 2_000
+    """Updates after which the target network is renewed."""
     actor_every: int = 2_500
+    """Updates after which the network that plays is renewed."""
     capacity: int = 1_000_000
+    """Steps that the replay holds."""
     learning_starts: int = 50_000
+    """Steps before the first update."""
     epsilon_first: float = 1.0
+    """ε at the beginning."""
     epsilon_last: float = 0.1
+    """ε in the end."""
     epsilon_steps: int = 500_000
+    """Steps over which ε falls from the one to the other."""
     hidden: int = 256
+    """Units of the hidden layer of each stream."""
 
     def __post_init__(self) -> None:
         for name, allowed in _WORDS.items():

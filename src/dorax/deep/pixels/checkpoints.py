@@ -1,7 +1,8 @@
 """Checkpoints: whole or not there, the last two kept, verified when they are loaded.
 
 A checkpoint is a NumPy archive of plain arrays, whose checksums are verified as they are
-read, and one line of JSON that says what was being trained. Nothing is unpickled.
+read, and one line of JSON that says what was being trained and which arrays there are.
+Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -20,15 +21,23 @@ import numpy as np
 from dorax.core.checks import InvalidInput
 from dorax.files import replacing
 
-_WHAT = "what"
+_CONTENT = "content"
 # What NumPy and zipfile may answer to a file that is not what it was.
-_DAMAGE = OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, NotImplementedError
+_DAMAGE = OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RuntimeError
 
 
 def save(folder: Path, step: int, what: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kept: int = 2) -> None:
-    """Write the checkpoint of this step, and let go of those before the last two, or as many as are to be kept."""
-    write(folder / f"checkpoint-{step:010d}.npz", what, arrays)
-    for old in _found(folder)[:-kept]:
+    """Write the checkpoint of this step, and let go of those before the last two, or as many as are to be kept.
+
+    Later ones go too, since the run did not go on from them: they are damaged. So does what a kill left unfinished.
+    """
+    for unfinished in folder.glob(".checkpoint-*.part"):
+        unfinished.unlink()
+    path = folder / f"checkpoint-{step:010d}.npz"
+    write(path, what, arrays)
+    found = _found(folder)
+    here = found.index(path)
+    for old in (*found[: max(0, here + 1 - kept)], *found[here + 1 :]):
         old.unlink()
 
 
@@ -42,17 +51,18 @@ def latest(folder: Path, what: Mapping[str, Any]) -> dict[str, np.ndarray] | Non
         try:
             theirs, arrays = read(path)
         except InvalidInput:
-            if path == found[0]:
-                raise
             continue
-        _check_same(path, theirs, json.loads(json.dumps(what)))
+        _check_same(folder, theirs, json.loads(json.dumps(what)))
         return arrays
+    if found:
+        raise InvalidInput(f"{folder} holds damaged checkpoints only; allowed: after removing it, which begins anew")
     return None
 
 
 def write(path: Path, what: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     with replacing(path) as unfinished, open(unfinished, "wb") as file:
-        np.savez(file, allow_pickle=False, **{_WHAT: np.asarray(json.dumps(what))}, **arrays)
+        content = json.dumps({"what": what, "arrays": sorted(arrays)})
+        np.savez(file, allow_pickle=False, **{_CONTENT: np.asarray(content)}, **arrays)
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -60,11 +70,14 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        return json.loads(str(arrays.pop(_WHAT))), arrays
+        content = json.loads(str(arrays.pop(_CONTENT)))
+        if content["arrays"] != sorted(arrays):
+            raise KeyError
+        return content["what"], arrays
     except FileNotFoundError:
         raise InvalidInput(f"{path} is not there; allowed: a file that a training run left") from None
     except (*_DAMAGE, zipfile.BadZipFile, zlib.error):
-        raise InvalidInput(f"{path} is damaged; allowed: a whole file, or --fresh to begin again") from None
+        raise InvalidInput(f"{path} is damaged; allowed: a whole file that a training run left") from None
 
 
 def flat(name: str, tree: Any) -> dict[str, np.ndarray]:
@@ -78,13 +91,22 @@ def unflat(name: str, like: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     return jax.tree.unflatten(structure, [jnp.asarray(arrays[f"{name}/{i}"]) for i in range(len(leaves))])
 
 
-def _check_same(path: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+def _check_same(folder: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+    theirs, ours = _named(theirs), _named(ours)
     for name in sorted({*theirs, *ours}):
         if theirs.get(name) != ours.get(name):
             raise InvalidInput(
-                f"{path} was written with {name} = {theirs.get(name)!r}, not {ours.get(name)!r}; "
-                "allowed: the same settings, another folder, or --fresh to begin again"
+                f"{folder} was written with {name} = {theirs.get(name)!r}, not {ours.get(name)!r}; "
+                "allowed: the same settings, another folder, or after removing this one, which begins anew"
             )
+
+
+def _named(settings: Mapping[str, Any], of: str = "") -> dict[str, Any]:
+    """Settings by their full names, such as agent.bonus."""
+    named: dict[str, Any] = {}
+    for name, value in settings.items():
+        named |= _named(value, f"{of}{name}.") if isinstance(value, dict) else {f"{of}{name}": value}
+    return named
 
 
 def _found(folder: Path) -> list[Path]:

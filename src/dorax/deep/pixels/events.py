@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dorax.core.checks import InvalidInput
 from dorax.deep.pixels.curves import Curves
 from dorax.files import in_one_line
 
+if TYPE_CHECKING:
+    from tensorboardX import SummaryWriter
+
 
 class Events:
-    """An event file that follows a run. Going on after an interruption writes all rows anew: none twice, none lost."""
+    """An event file that follows a run. Going on after an interruption writes all rows anew: none twice, none lost.
+
+    What an earlier run left is only replaced once there is something to write.
+    """
 
     def __init__(self, folder: Path) -> None:
         try:
-            from tensorboardX import SummaryWriter
+            import tensorboardX  # noqa: F401  # pyright: ignore[reportUnusedImport]
         except ImportError:
             raise InvalidInput("tensorboardX is not installed; allowed: after pip install tensorboardX") from None
-        shutil.rmtree(folder, ignore_errors=True)
-        with in_one_line(folder):
-            self._writer = SummaryWriter(str(folder))
+        self._folder = folder
+        self._writer: SummaryWriter | None = None
         self._written = {"episode": 0, "record": 0, "test": 0}
 
     def follow(self, curves: Curves) -> None:
         """Write the rows that are new."""
+        writer = self._writer = self._writer or self._opened()
         for step, _, total, length in self._new(curves, "episode"):
-            self._write(step, {"episode/return": total, "episode/length": length})
+            _write(writer, step, {"episode/return": total, "episode/length": length})
         written = self._written["record"]
         before = curves.record[written - 1] if written else (0.0, 0.0, 0.0)
         for row in self._new(curves, "record"):
@@ -34,20 +41,29 @@ class Events:
             rate = (step - before[0]) / max(seconds - before[2], 1e-9)
             named = {"reward": reward, "bonus": bonus, "generalized count": count, "q loss": q_loss, "e loss": e_loss}
             named |= {"epsilon": epsilon, "updates": updates, "steps a second": rate}
-            self._write(step, {f"training/{name}": value for name, value in named.items()})
+            _write(writer, step, {f"training/{name}": value for name, value in named.items()})
             before = row
         for step, *returns in self._new(curves, "test"):
-            self._write(step, {"test/return": sum(returns) / len(returns)})
-        self._writer.flush()
+            _write(writer, step, {"test/return": sum(returns) / len(returns)})
+        writer.flush()
 
     def close(self) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
     def _new(self, curves: Curves, table: str) -> list[tuple[float, ...]]:
         rows = getattr(curves, table)[self._written[table] :]
         self._written[table] += len(rows)
         return rows
 
-    def _write(self, step: float, named: dict[str, float]) -> None:
-        for name, value in named.items():
-            self._writer.add_scalar(name, value, int(step))
+    def _opened(self) -> SummaryWriter:
+        from tensorboardX import SummaryWriter
+
+        shutil.rmtree(self._folder, ignore_errors=True)
+        with in_one_line(self._folder):
+            return SummaryWriter(str(self._folder))
+
+
+def _write(writer: SummaryWriter, step: float, named: dict[str, float]) -> None:
+    for name, value in named.items():
+        writer.add_scalar(name, value, int(step))

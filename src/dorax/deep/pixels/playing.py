@@ -14,7 +14,7 @@ from dorax.deep.pixels.keeping import Kept
 from dorax.deep.pixels.learning import chosen, with_frames
 from dorax.deep.pixels.network import PIXELS, STACK, in_blocks, outputs
 from dorax.deep.pixels.testing import EPSILON
-from dorax.envs.atari import AtariGames, Screen
+from dorax.envs.atari import AtariGames, Screen, check_seed
 from dorax.files import replacing
 from dorax.lanes.running import check_whole
 
@@ -34,6 +34,7 @@ class Moment(NamedTuple):
 def play(kept: Kept, steps: int, seed: int = 0, epsilon: float = EPSILON) -> Iterator[Moment]:
     """The moments of a game, one a step, until it ends or so many are played."""
     check_whole("steps", steps)
+    check_seed(seed)
     training, agent = kept.training, kept.training.agent
     games = AtariGames(training.game, 1, training.sticky)
     screen = Screen(training.game, training.sticky)
@@ -63,7 +64,7 @@ def write_gif(path: Path, moments: Iterator[Moment], names: list[str]) -> float:
 
     pictures, score = [], 0.0
     for moment in moments:
-        pictures.append(Image.fromarray(_drawn(moment, names)))
+        pictures.append(Image.fromarray(drawn(moment, names)))
         score = moment.score
     with replacing(path) as unfinished:
         pictures[0].save(
@@ -77,19 +78,20 @@ def write_gif(path: Path, moments: Iterator[Moment], names: list[str]) -> float:
     return score
 
 
-def _drawn(moment: Moment, names: list[str]) -> np.ndarray:
+def drawn(moment: Moment, names: list[str]) -> np.ndarray:
     """One picture. Bars of values are measured from the least of them, since only differences matter."""
     from PIL import Image, ImageDraw
 
     height, width = 420, 320
-    canvas = Image.new("RGB", (width + 260, height), "white")
-    canvas.paste(Image.fromarray(moment.picture).resize((width, height), Image.Resampling.NEAREST), (0, 0))
-    draw = ImageDraw.Draw(canvas)
-    draw.text((width + 12, 8), f"score {moment.score:g}", fill="black")
     blocks = [("Q, above the least", moment.values - moment.values.min(), moment.values, "#0072B2")]
     if moment.counts is not None:
         blocks.append(("generalized count", moment.counts, moment.counts, "#D55E00"))
     top = 36
+    room = top + len(blocks) * (40 + 16 * len(names))
+    canvas = Image.new("RGB", (width + 260, max(height, room)), "white")
+    canvas.paste(Image.fromarray(moment.picture).resize((width, height), Image.Resampling.NEAREST), (0, 0))
+    draw = ImageDraw.Draw(canvas)
+    draw.text((width + 12, 8), f"score {moment.score:g}", fill="black")
     for title, bars, numbers, colour in blocks:
         draw.text((width + 12, top), title, fill="black")
         longest = max(float(bars.max()), 1e-9)

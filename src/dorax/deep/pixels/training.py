@@ -29,7 +29,7 @@ from dorax.deep.pixels.groups import Group
 from dorax.deep.pixels.learning import Learner, Memory
 from dorax.deep.pixels.network import Network
 from dorax.deep.pixels.testing import game_seeds, returns_of_tests
-from dorax.envs.atari import AtariGames
+from dorax.envs.atari import AtariGames, check_seed
 from dorax.lanes.running import Progress
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ class PixelTraining:
 
     def __post_init__(self) -> None:
         check_whole_numbers(self, but="seed")
-        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**31:
-            raise InvalidInput(f"seed is {self.seed!r}; allowed: a whole number from 0 to 2147483647")
+        check_seed(self.seed)
         if self.checkpoint_every % self.record_every:
             raise InvalidInput(
                 f"checkpoint_every is {self.checkpoint_every}; allowed: a multiple of record_every, {self.record_every}"
@@ -208,10 +207,11 @@ class ScreenRun:
             return
         self._stop_clock()
         steps, networks = zip(*self.untested, strict=True)
-        # The same number of games each time, so that one program serves.
-        padded = [*networks, *[networks[-1]] * (self.training.tests_together - len(networks))]
         if self.test_games is None:
-            self.test_games = self._games(self.training.tests_together * self.training.test_games)
+            self.test_games = self._games(len(networks) * self.training.test_games)
+        # The same number of games each time, so that one program serves.
+        together = self.test_games.number // self.training.test_games
+        padded = [*networks, *[networks[-1]] * (together - len(networks))]
         seed = self.training.seed, steps[0], 1
         returns = returns_of_tests(self.agent, padded, self.test_games, seed, self.training.test_steps)
         self.curves.test.extend((step, *row) for step, row in zip(steps, returns.tolist(), strict=False))
