@@ -75,9 +75,9 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             raise KeyError
         return content["what"], arrays
     except FileNotFoundError:
-        raise InvalidInput(f"{path} is not there; allowed: a file that a training run left") from None
+        raise InvalidInput(f"{path} is not there; allowed: the network.npz of a training run") from None
     except (*_DAMAGE, zipfile.BadZipFile, zlib.error):
-        raise InvalidInput(f"{path} is damaged; allowed: a whole file that a training run left") from None
+        raise InvalidInput(f"{path} is damaged, or something else; allowed: the network.npz of a training run") from None
 
 
 def flat(name: str, tree: Any) -> dict[str, np.ndarray]:
