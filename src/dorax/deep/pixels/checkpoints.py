@@ -77,7 +77,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     except FileNotFoundError:
         raise InvalidInput(f"{path} is not there; allowed: the network.npz of a training run") from None
     except (*_DAMAGE, zipfile.BadZipFile, zlib.error):
-        raise InvalidInput(f"{path} is damaged, or something else; allowed: the network.npz of a training run") from None
+        raise InvalidInput(f"{path} is damaged or no archive; allowed: the network.npz of a training run") from None
 
 
 def flat(name: str, tree: Any) -> dict[str, np.ndarray]:
