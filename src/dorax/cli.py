@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ from rich.table import Table
 import dorax
 from dorax.core.checks import InvalidInput
 from dorax.deep.pixels.agent import PixelAgent
-from dorax.files import claiming
 from dorax.lanes.devices import use_all_cores
 
 if TYPE_CHECKING:
@@ -174,12 +172,9 @@ class Atari:
         agent = PixelAgent(**vars(self.agent))
         training = PixelTraining(agent, game, self.steps, self.seed, self.games)
         folder = self.out / f"{game}-{agent.bonus}-{self.seed}"
-        with claiming(folder) as is_ours, watching(_CONSOLE, 1.0) as watcher:
-            if not is_ours:
-                raise InvalidInput(f"another process trains in {folder}; allowed: another --out, or when that is done")
-            if self.fresh:
-                shutil.rmtree(folder, ignore_errors=True)
-            data = train_and_keep(training, folder, self.keep_replay, watcher(f"{game}, {agent.bonus}"))
+        with watching(_CONSOLE, 1.0) as watcher:
+            progress = watcher(f"{game}, {agent.bonus}")
+            data = train_and_keep(training, folder, self.keep_replay, progress, fresh=self.fresh)
         tests = data.test_return.mean("game").values
         _say(f"{folder}: the last test returned {tests[-1]:.1f}; dorax play {folder / 'network.npz'}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +15,7 @@ from dorax.deep.pixels.agent import PixelAgent
 from dorax.deep.pixels.events import Events
 from dorax.deep.pixels.network import Network, new_network
 from dorax.deep.pixels.training import PixelTraining, train_on_screen
+from dorax.files import claiming
 from dorax.lanes.running import Progress
 
 if TYPE_CHECKING:
@@ -28,17 +30,27 @@ class Kept(NamedTuple):
 
 
 def train_and_keep(
-    training: PixelTraining, folder: Path, keeps_replay: bool = False, progress: Progress | None = None
+    training: PixelTraining,
+    folder: Path,
+    keeps_replay: bool = False,
+    progress: Progress | None = None,
+    *,
+    fresh: bool = False,
 ) -> xr.Dataset:
-    """The curves of a run; what was interrupted goes on from its last checkpoint."""
-    events = Events(folder / "events")
-    try:
-        data, network = train_on_screen(
-            training, folder, keeps_replay=keeps_replay, progress=progress, watch=events.follow
-        )
-    finally:
-        events.close()
-    keep(folder / "network.npz", Kept(training, network))
+    """The curves of a run; what was interrupted goes on from its last checkpoint, unless it is to begin afresh."""
+    with claiming(folder) as is_ours:
+        if not is_ours:
+            raise InvalidInput(f"another process trains in {folder}; allowed: another folder, or when that is done")
+        if fresh:
+            shutil.rmtree(folder, ignore_errors=True)
+        events = Events(folder / "events")
+        try:
+            data, network = train_on_screen(
+                training, folder, keeps_replay=keeps_replay, progress=progress, watch=events.follow
+            )
+        finally:
+            events.close()
+        keep(folder / "network.npz", Kept(training, network))
     return data
 
 
