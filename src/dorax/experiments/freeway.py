@@ -35,7 +35,8 @@ from dorax.study.statistics import (
 DQN, E_VALUES, DENSITY = "DQN", "E-values", "density"
 E_VALUES_0, COUNTS, LONGER = "E-values, γ_E = 0", "E-values, count form", "E-values, 8 million steps"
 E_VALUES_THEIRS, DQN_THEIRS = "E-values, authors' Adam", "DQN, authors' Adam"
-STEPS, MORE_STEPS = 3_000_000, 8_000_000
+STEPS, MORE_STEPS, ONSET_STEPS = 3_000_000, 8_000_000, 1_500_000
+LONG_SEEDS = 5  # seeds that run to the end; further ones show the onset alone
 LEFT = 1.0
 BARS = LEFT, 10.0, 25.0  # mean returns of a game: off the ground, halfway, nearly as good as it gets
 WINDOW = 10  # records that a mean return is taken over: 100 000 steps
@@ -91,7 +92,8 @@ def _long_run(name: str, work: PixelTraining) -> LongRun:
 def training(name: str, seed: int, size: Size) -> PixelTraining:
     agent = AGENTS[name]
     if size.is_full:
-        return PixelTraining(agent, "freeway", MORE_STEPS if name == LONGER else STEPS, seed)
+        steps = MORE_STEPS if name == LONGER else STEPS if seed < LONG_SEEDS else ONSET_STEPS
+        return PixelTraining(agent, "freeway", steps, seed)
     return PixelTraining(
         replace(agent, capacity=1_000, learning_starts=200, epsilon_steps=400, target_every=20, actor_every=10),
         "freeway",

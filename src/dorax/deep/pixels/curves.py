@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 COLUMNS = {
     "episode": ("step", "seconds", "return", "length"),
-    "record": ("step", "updates", "seconds", "epsilon", "reward", "bonus", "count", "q_loss", "e_loss"),
+    "record": ("step", "updates", "seconds", "epsilon", "reward", "bonus", "bonus_spread", "count", "q_loss", "e_loss"),
     "test": ("step",),  # and then the return of every game
 }
 
@@ -23,7 +23,8 @@ class Curves:
     """Rows of numbers, in the order of COLUMNS.
 
     A record holds means since the record before it: of the game's reward, of the bonus, of
-    the count, of the losses. `seconds` are those of training, without tests and checkpoints.
+    its standard deviation over the games that act together, of the count, of the losses.
+    `seconds` are those of training, without tests and checkpoints.
     """
 
     episode: list[tuple[float, ...]] = field(default_factory=list)

@@ -37,10 +37,10 @@ class Events:
         written = self._written["record"]
         before = curves.record[written - 1] if written else (0.0, 0.0, 0.0)
         for row in self._new(curves, "record"):
-            step, updates, seconds, epsilon, reward, bonus, count, q_loss, e_loss = row
+            step, updates, seconds, epsilon, reward, bonus, spread, count, q_loss, e_loss = row
             rate = (step - before[0]) / max(seconds - before[2], 1e-9)
             named = {"reward": reward, "bonus": bonus, "generalized count": count, "q loss": q_loss, "e loss": e_loss}
-            named |= {"epsilon": epsilon, "updates": updates, "steps a second": rate}
+            named |= {"bonus spread": spread, "epsilon": epsilon, "updates": updates, "steps a second": rate}
             _write(writer, step, {f"training/{name}": value for name, value in named.items()})
             before = row
         for step, *returns in self._new(curves, "test"):

@@ -56,6 +56,7 @@ class Tally(NamedTuple):
     """Sums since the last record, over steps and over updates."""
 
     bonus: jax.Array
+    bonus_spread: jax.Array
     counted: jax.Array
     steps: jax.Array
     q_loss: jax.Array
@@ -106,6 +107,7 @@ def look(
     rows = replay.with_row(rows, group, frames, seen.is_first, actions, bonuses)
     tally = tally._replace(
         bonus=tally.bonus + jnp.sum(bonuses),
+        bonus_spread=tally.bonus_spread + jnp.std(bonuses) * bonuses.shape[0],
         counted=tally.counted + jnp.sum(counts),
         steps=tally.steps + actions.shape[0],
     )

@@ -189,6 +189,7 @@ class ScreenRun:
             "epsilon": self.agent.epsilon(self.step),
             "reward": self.rewards / steps,
             "bonus": float(sums.bonus) / steps,
+            "bonus_spread": float(sums.bonus_spread) / steps,
             "count": float(sums.counted) / steps,
             "q_loss": float(sums.q_loss) / updates,
             "e_loss": float(sums.e_loss) / updates,
