@@ -51,6 +51,37 @@ def returns_over_time(
     return xr.Dataset({"record_step": ("record", edges[1:]), "record_return": ("record", episodes.means(edges))})
 
 
+def fingerprint(
+    algorithm: tuple[str, dict[str, Any]],
+    environment: tuple[str, dict[str, Any]],
+    steps: int,
+    with_bonus: Callable[[Any], Any],
+) -> dict[str, Any]:
+    """What an agent does in a short run: its actions, and what it was paid with its bonus, in ten parts."""
+    torch.set_num_threads(1)
+    (model, settings), (name, keywords) = algorithm, environment
+    env = with_bonus(make_vec_env(name, _LANES[model], seed=1, env_kwargs=keywords))
+    steps_taken = _Steps()
+    _MODELS[model]("MlpPolicy", env, seed=1, device="cpu", **settings).learn(steps, callback=steps_taken)
+    env.close()
+    paid = [float(f"{part.sum():.6g}") for part in np.array_split(np.ravel(steps_taken.rewards), 10)]
+    return {"actions": "".join(map(str, np.ravel(steps_taken.actions))), "paid": paid}
+
+
+class _Steps(BaseCallback):
+    """Keeps every action and what was paid for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.actions: list[np.ndarray] = []
+        self.rewards: list[np.ndarray] = []
+
+    def _on_step(self) -> bool:
+        self.actions.append(np.copy(self.locals["actions"]))
+        self.rewards.append(np.copy(self.locals["rewards"]))
+        return True
+
+
 class _Episodes(BaseCallback):
     """Keeps the true return of every episode, and when it ended."""
 

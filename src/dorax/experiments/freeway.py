@@ -15,10 +15,11 @@ from matplotlib.figure import Figure
 from dorax.core.checks import InvalidInput
 from dorax.deep.pixels.agent import PixelAgent
 from dorax.deep.pixels.keeping import train_and_keep
-from dorax.deep.pixels.training import PixelTraining
+from dorax.deep.pixels.curves import COLUMNS
+from dorax.deep.pixels.training import PixelTraining, ScreenRun
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Experiment, LongRun, Size, Table
+from dorax.study.experiment import QUICK, Experiment, LongRun, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import (
     Interval,
@@ -107,6 +108,22 @@ def training(name: str, seed: int, size: Size) -> PixelTraining:
         test_steps=50,
         checkpoint_every=200,
     )
+
+
+def fingerprint(name: str) -> dict[str, Any]:
+    """What an agent does in a short run on the CPU: its actions, and its losses and bonuses as they are recorded."""
+    run = ScreenRun(replace(training(name, 1, QUICK), steps=800))
+    run.begin()
+    while run.step < run.training.steps:
+        run.advance()
+        if run.is_due(run.training.record_every):
+            run.record()
+    rows = run.memory.rows
+    run.close()
+    actions = "".join(map(str, np.asarray(rows.actions)[: int(rows.begun.min())].ravel()))
+    records = np.asarray(run.curves.record)
+    columns = {column: records[:, COLUMNS["record"].index(column)] for column in ("bonus", "q_loss", "e_loss")}
+    return {"actions": actions} | {column: [float(f"{x:.6g}") for x in values] for column, values in columns.items()}
 
 
 def training_return(data: xr.Dataset) -> np.ndarray:

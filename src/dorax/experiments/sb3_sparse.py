@@ -130,6 +130,19 @@ def _train(
     )
 
 
+def fingerprint(name: str, kind: str) -> dict[str, Any]:
+    """What an algorithm does with a bonus in a short run: enough for it to learn from its first steps."""
+    from dorax.experiments import _sb3_runs
+
+    problem = PROBLEMS[name]
+    return _sb3_runs.fingerprint(
+        (problem.algorithm, problem.settings),
+        (problem.environment, problem.keywords),
+        {"PPO": 3 * 8 * 128, "DQN": 800}[problem.algorithm],
+        partial(_sb3_runs.BONUSES[kind], scale=SCALES.get((name, kind), 0.0), seed=1),
+    )
+
+
 def check_machine(size: Size) -> None:
     del size
     if find_spec("stable_baselines3") is None:
