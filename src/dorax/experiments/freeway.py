@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from dorax.core.checks import InvalidInput
 from dorax.deep.pixels.agent import PixelAgent
-from dorax.deep.pixels.keeping import train_and_keep
 from dorax.deep.pixels.curves import COLUMNS
+from dorax.deep.pixels.keeping import train_and_keep
 from dorax.deep.pixels.training import PixelTraining, ScreenRun
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
