@@ -93,7 +93,7 @@ def functional() -> Numbers:
     short_car = car.default_params._replace(max_steps_in_episode=150)
     short_acrobot = acrobot.default_params._replace(max_steps_in_episode=120)
     runs: dict[str, tuple[Any, Any, int, dict[str, Any]]] = {
-        "tiles, count": (dorax.LinearAgent(lll, count_form(0.99)), car, 6, {"test_every": 2, "max_steps": 4000}),
+        "tiles, count": (dorax.LinearAgent(lll, count_form(0.99)), car, 6, {"max_steps": 4000}),
         "tiles, logistic, bonus": (
             dorax.LinearAgent(lll, logistic_form(0.9, step_size=2.0), dorax.InverseRootLogE(0.05), tiles=(6, 7)),
             car,
@@ -113,7 +113,7 @@ def functional() -> Numbers:
             dorax.DeepAgent(lll, count_form(0.99), dorax.InverseRootCount(0.1), width=16, capacity=300, **AT_VISITS),
             car,
             6,
-            {"params": short_car, "test_every": 2},
+            {"params": short_car},
         ),
         "networks, logistic from replay": (
             dorax.DeepAgent(
