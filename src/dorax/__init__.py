@@ -7,7 +7,6 @@ from dorax import core, envs, mdps
 from dorax.core import (
     LLL,
     UCB,
-    CountE,
     Deficit,
     EpsilonGreedy,
     EValues,
@@ -15,29 +14,28 @@ from dorax.core import (
     InverseCount,
     InverseRootCount,
     InverseRootLogE,
-    LogisticE,
     Sample,
     Softmax,
     Visits,
 )
 
 if TYPE_CHECKING:
-    from dorax.deep import DeepAgent
-    from dorax.lanes.devices import use_all_cores
-    from dorax.lanes.settings import grid
-    from dorax.lanes.training import Maps
-    from dorax.linear import LinearAgent
-    from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
-    from dorax.training import train
+    from dorax.agents.deep import DeepAgent
+    from dorax.agents.linear import LinearAgent
+    from dorax.agents.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
+    from dorax.engine.devices import use_all_cores
+    from dorax.engine.probes import Maps
+    from dorax.engine.result import Result
+    from dorax.engine.settings import grid
+    from dorax.engine.training import train
+    from dorax.features.specs import KWinners, Table, Tiles
+    from dorax.learners import Learner, evaluate, load, play
     from dorax.wrappers import (
         Diagnosis,
         EValueBonus,
         Exploration,
         GeneralizedCounts,
         LinearSchedule,
-        Network,
-        Table,
-        Tiles,
         VectorEValueBonus,
         diagnose,
     )
@@ -47,25 +45,28 @@ __version__ = "0.1.0"
 envs.register()
 
 __all__ = [
-    "LLL", "UCB", "CountE", "DeepAgent", "Deficit", "DelayedQLearning", "Diagnosis", "EValueBonus", "EValues",
-    "EpsilonGreedy", "Exploration", "GeneralizedCounts", "InvalidInput", "InverseCount", "InverseRootCount",
-    "InverseRootLogE", "LinearAgent", "LinearSchedule", "LogisticE", "Maps", "Network", "QLearning", "Sample",
-    "Softmax", "Table", "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose",
-    "envs", "grid", "mdps", "train", "use_all_cores",
+    "LLL", "UCB", "DeepAgent", "Deficit", "DelayedQLearning", "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy",
+    "Exploration", "GeneralizedCounts", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE",
+    "KWinners", "Learner", "LinearAgent", "LinearSchedule", "Maps", "QLearning", "Result", "Sample", "Softmax",
+    "Table", "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose", "envs",
+    "evaluate", "grid", "load", "mdps", "play", "train", "use_all_cores",
 ]  # fmt: skip
 
 # Nobody needs all of these: each is imported when it is first asked for.
 _HOMES = {
-    "deep": ("DeepAgent",),
-    "lanes.devices": ("use_all_cores",),
-    "lanes.settings": ("grid",),
-    "lanes.training": ("Maps",),
-    "linear": ("LinearAgent",),
-    "tabular": ("DelayedQLearning", "QLearning", "TabularAgent", "TabularLearner"),
-    "training": ("train",),
+    "agents.deep": ("DeepAgent",),
+    "agents.linear": ("LinearAgent",),
+    "agents.tabular": ("DelayedQLearning", "QLearning", "TabularAgent", "TabularLearner"),
+    "engine.devices": ("use_all_cores",),
+    "engine.probes": ("Maps",),
+    "engine.result": ("Result",),
+    "engine.settings": ("grid",),
+    "engine.training": ("train",),
+    "features.specs": ("KWinners", "Table", "Tiles"),
+    "learners": ("Learner", "evaluate", "load", "play"),
     "wrappers": (
-        "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "LinearSchedule", "Network", "Table", "Tiles",
-        "VectorEValueBonus", "diagnose",
+        "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "LinearSchedule", "VectorEValueBonus",
+        "diagnose",
     ),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -74,7 +75,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         found = getattr(import_module(f"dorax.{_HOME_OF[name]}"), name)
-    elif name in _HOMES:
+    elif name in ("agents", "engine", "features", "wrappers"):
         found = import_module(f"dorax.{name}")
     else:
         raise AttributeError(f"module 'dorax' has no attribute {name!r}")

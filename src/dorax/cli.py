@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 import dorax
+from dorax.agents.atari.agent import PixelAgent
 from dorax.core.checks import InvalidInput
-from dorax.deep.pixels.agent import PixelAgent
-from dorax.lanes.devices import use_all_cores
+from dorax.engine.devices import use_all_cores
 
 if TYPE_CHECKING:
     from dorax.study.experiment import Experiment, Size
@@ -161,8 +161,8 @@ class Atari:
     def __call__(self) -> None:
         import jax
 
-        from dorax.deep.pixels.keeping import train_and_keep
-        from dorax.deep.pixels.training import PixelTraining
+        from dorax.agents.atari.saving import train_and_save
+        from dorax.agents.atari.training import PixelTraining
         from dorax.envs.atari import rom_name
         from dorax.study.progress import watching
 
@@ -174,7 +174,7 @@ class Atari:
         folder = self.out / f"{game}-{agent.bonus}-{self.seed}"
         with watching(_CONSOLE, 1.0) as watcher:
             progress = watcher(f"{game}, {agent.bonus}")
-            data = train_and_keep(training, folder, self.keep_replay, progress, fresh=self.fresh)
+            data = train_and_save(training, folder, self.keep_replay, progress, fresh=self.fresh)
         tests = data.test_return.mean("game").values
         _say(f"{folder}: the last test returned {tests[-1]:.1f}; dorax play {folder / 'network.npz'}")
 
@@ -192,11 +192,12 @@ class Play:
     seed: int = 0
 
     def __call__(self) -> None:
-        from dorax.deep.pixels.keeping import kept
-        from dorax.deep.pixels.playing import play, write_gif
+        from dorax.agents.atari.playing import play
+        from dorax.agents.atari.saving import load_network
         from dorax.envs.atari import action_names
+        from dorax.envs.films import write_gif
 
-        found = kept(self.network)
+        found = load_network(self.network)
         score = write_gif(self.gif, play(found, self.steps, self.seed), action_names(found.training.game))
         print(f"wrote {self.gif}: score {score:g}")
 

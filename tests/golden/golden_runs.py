@@ -50,7 +50,7 @@ def tables() -> Numbers:
             40,
             {},
         ),
-        "ucb visits": (dorax.TabularAgent(dorax.UCB(3.0)), mdps.cliff(), 30, {"max_steps": 2500}),
+        "ucb visits": (dorax.TabularAgent(dorax.UCB(3.0)), mdps.cliff(), 30, {"steps": 2500}),
         "sample, root bonus": (
             dorax.TabularAgent(dorax.Sample(dorax.Softmax(0.5)), dorax.EValues(0.95), dorax.InverseRootLogE(0.1)),
             mdps.deep_sea(5, seed=3),
@@ -59,7 +59,7 @@ def tables() -> Numbers:
         ),
         "delayed": (
             dorax.TabularAgent(
-                dorax.Sample(dorax.EpsilonGreedy(0.0)), **{LEARNS: dorax.DelayedQLearning(patience=3.0, slack=0.02)}
+                dorax.Sample(dorax.EpsilonGreedy(0.0)), update=dorax.DelayedQLearning(patience=3.0, slack=0.02)
             ),
             mdps.bridge(4, normalised=True),
             80,
@@ -93,9 +93,9 @@ def functional() -> Numbers:
     short_car = car.default_params._replace(max_steps_in_episode=150)
     short_acrobot = acrobot.default_params._replace(max_steps_in_episode=120)
     runs: dict[str, tuple[Any, Any, int, dict[str, Any]]] = {
-        "tiles, count": (dorax.LinearAgent(lll, count_form(0.99)), car, 6, {"max_steps": 4000}),
+        "tiles, count": (dorax.LinearAgent(lll, count_form(0.99)), car, 6, {"steps": 4000}),
         "tiles, logistic, bonus": (
-            dorax.LinearAgent(lll, logistic_form(0.9, step_size=2.0), dorax.InverseRootLogE(0.05), tiles=(6, 7)),
+            dorax.LinearAgent(lll, logistic_form(0.9, step_size=2.0), dorax.InverseRootLogE(0.05), dorax.Tiles((6, 7))),
             car,
             8,
             {"params": short_car},
@@ -110,7 +110,7 @@ def functional() -> Numbers:
             {"params": short_acrobot, "settings": dorax.grid(learning_rate=(0.1, 0.3))},
         ),
         "networks, count at visits": (
-            dorax.DeepAgent(lll, count_form(0.99), dorax.InverseRootCount(0.1), width=16, capacity=300, **AT_VISITS),
+            dorax.DeepAgent(lll, count_form(0.99), dorax.InverseRootCount(0.1), width=16, capacity=300),
             car,
             6,
             {"params": short_car},
@@ -124,11 +124,11 @@ def functional() -> Numbers:
                 batch=8,
                 update_every=2,
                 target_every=20,
-                **FROM_REPLAY,
+                counts_from="replay",
             ),
             car,
             5,
-            {"params": short_car, "max_steps": 500},
+            {"params": short_car, "steps": 500},
         ),
         "networks, none": (
             dorax.DeepAgent(dorax.Sample(dorax.Softmax(0.1)), width=8, depth=1, capacity=300, learning_rate=0.01),
@@ -165,7 +165,7 @@ def own_loop() -> Numbers:
             arrived, reward, terminated, truncated, _ = env.step(action)
             learner.observe(state, action, reward, arrived, terminated, truncated)
             state, is_over = arrived, terminated or truncated
-    found = {"loop/actions": np.asarray(actions), "loop/q": tables_of(learner)[0], "loop/count": tables_of(learner)[1]}
+    found = {"loop/actions": np.asarray(actions), "loop/q": learner.q_table, "loop/count": learner.count_table}
     wrapped: dict[str, Any] = {
         "table": lambda: dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), discount=0.9),
         "tiles": lambda: dorax.EValueBonus(gymnasium.make("MountainCar-v0"), scale=0.1),
@@ -194,45 +194,33 @@ def explorer() -> Numbers:
     return found
 
 
-# What the interface of the library is: the only part of this file that may change with it.
-LEARNS = "learner"
-AT_VISITS: dict[str, Any] = {"learns_e_from": "visits"}
-FROM_REPLAY: dict[str, Any] = {"learns_e_from": "replay"}
-
-
 def count_form(discount: float, **options: Any) -> Any:
-    return dorax.CountE(discount, **options)
+    """With all numbers given: a default is a constant, and the compiler rounds what it folds differently."""
+    return dorax.EValues(discount, **{"learning_rate": 0.5, "step_size": 1.0} | options)
 
 
 def logistic_form(discount: float, **options: Any) -> Any:
-    return dorax.LogisticE(discount, **options)
+    return dorax.EValues(discount, form="logistic", **{"learning_rate": 0.5, "step_size": 0.5} | options)
 
 
 def train_table(agent: Any, mdp: Any, episodes: int, seeds: Any, **options: Any) -> Any:
-    return dorax.train(agent, mdp, episodes, seeds, tables=True, **options)
+    """The dataset with the tables of all seeds and settings."""
+    result = dorax.train(agent, mdp, episodes, seeds, learners=seeds, **options)
+    settings = range(len(options["settings"])) if "settings" in options else [None]
+    tables = {"q": "q_table", "count": "count_table"}
+    data = result.data
+    for name, table in tables.items():
+        found = np.stack([[getattr(result.learner(seed, i), table) for seed in seeds] for i in settings])
+        dims = ("setting", "seed", "state", "action")
+        data[name] = (dims, found) if "settings" in options else (dims[1:], found[0])
+    return data
 
 
 def train_functional(agent: Any, env: Any, episodes: int, seeds: Any, **options: Any) -> Any:
-    from dorax.lanes import training
-
-    kept, run_to = [], training._run_to
-
-    def keeping(*args: Any) -> Any:
-        kept.append(run_to(*args))
-        return kept[-1]
-
-    training._run_to = keeping
-    try:
-        data = dorax.train(agent, env, episodes, seeds, **options)
-    finally:
-        training._run_to = run_to
-    memory = kept[-1].memory
-    weights = memory if isinstance(memory, jax.Array) else (memory.changing.q, memory.changing.e, memory.replay)
-    return data, [np.asarray(leaf)[0] for leaf in jax.tree.leaves(weights)]
-
-
-def tables_of(learner: Any) -> tuple[np.ndarray, np.ndarray]:
-    return learner.q, learner.count
+    result = dorax.train(agent, env, episodes, seeds, **options)
+    memory = result.learner(setting=0 if "settings" in options else None).memory
+    weights = memory if isinstance(memory, jax.Array) else (memory.networks.q, memory.networks.counter, memory.replay)
+    return result.data, [np.asarray(leaf) for leaf in jax.tree.leaves(weights)]
 
 
 def recorded_frames(mdp: Any, agent: Any, episodes: int, seed: int, most: int) -> Any:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
+from dorax.agents.atari.agent import PixelAgent
+from dorax.agents.atari.training import PixelTraining, ScreenRun
 from dorax.bench.yardsticks import Yardstick, by_turns, yardstick
-from dorax.deep.pixels.agent import PixelAgent
-from dorax.deep.pixels.training import PixelTraining, ScreenRun
 
 CLEANRL = 334.0  # agent steps a second of CleanRL's dqn_atari, as measured on an H200 with 16 cores
 _STEPS = 20_000  # a turn

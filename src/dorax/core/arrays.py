@@ -56,9 +56,10 @@ def draw(weights: Array, uniform: Array, xp: Any) -> Array:
 
     An index of weight 0 is never drawn, whatever the rounding.
     """
-    cumulative = xp.cumulative_sum(weights, axis=-1)
+    # Methods rather than functions of the namespace: NumPy's functions cost a microsecond more each.
+    cumulative = weights.cumsum(-1)
     total = cumulative[..., -1:]
     point = xp.asarray(uniform, dtype=weights.dtype)[..., None] * total
-    first_past_point = xp.sum(xp.astype(cumulative <= point, xp.int32), axis=-1)
-    last_positive = xp.sum(xp.astype(cumulative < total, xp.int32), axis=-1)
+    first_past_point = (cumulative <= point).sum(-1)
+    last_positive = (cumulative < total).sum(-1)
     return xp.minimum(first_past_point, last_positive)

@@ -15,6 +15,12 @@ class InvalidInput(ValueError):
     """A value that a user gave is not allowed; the message is complete in one line."""
 
 
+def in_brief(thing: Any) -> str:
+    """The beginning of how something is written, on one line."""
+    words = " ".join(repr(thing).split())
+    return words if len(words) <= 80 else f"{words[:80]}…"
+
+
 def check_numbers(name: str, value: Any, allowed: str, is_allowed: Callable[[Numbers], Flags]) -> None:
     """Raise unless every number of `value` satisfies `is_allowed`; NaN satisfies nothing.
 
@@ -59,6 +65,11 @@ def check_at_least(name: str, value: Any, least: float) -> None:
         return x >= least
 
     check_numbers(name, value, f"a finite number, {least:g} or more", is_allowed)
+
+
+def check_whole(name: str, value: Any, least: int = 1) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value < 2**31:
+        raise InvalidInput(f"{name} is {value}; allowed: a whole number from {least} to {2**31 - 1}")
 
 
 def check_finite(name: str, value: Any) -> None:

@@ -6,7 +6,11 @@ Any function of that shape is a policy: these two are the usual ones.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any, NamedTuple
+
 import equinox as eqx
+import numpy as np
 
 from dorax.core.arrays import Array, as_float, guarded_log, namespace
 from dorax.core.checks import check_at_least, check_probability
@@ -24,9 +28,9 @@ class EpsilonGreedy(eqx.Module):
         xp = namespace(values, self.epsilon)
         epsilon = as_float(self.epsilon, xp, like=values)[..., None]
         is_available = xp.astype(values > -xp.inf, values.dtype)
-        is_best = xp.astype(values == xp.max(values, axis=-1, keepdims=True), values.dtype)
-        greedy = is_best / xp.sum(is_best, axis=-1, keepdims=True)
-        random = is_available / xp.sum(is_available, axis=-1, keepdims=True)
+        is_best = xp.astype(values == values.max(-1, keepdims=True), values.dtype)
+        greedy = is_best / is_best.sum(-1, keepdims=True)
+        random = is_available / is_available.sum(-1, keepdims=True)
         return guarded_log((1 - epsilon) * greedy + epsilon * random, xp)
 
 
@@ -41,10 +45,25 @@ class Softmax(eqx.Module):
     def __call__(self, values: Array) -> Array:
         xp = namespace(values, self.temperature)
         temperature = as_float(self.temperature, xp, like=values)[..., None]
-        temperature = xp.maximum(temperature, xp.finfo(values.dtype).tiny * xp.ones_like(temperature))
-        behind = values - xp.max(values, axis=-1, keepdims=True)
+        limits = _limits(values.dtype)
+        temperature = xp.maximum(temperature, limits.tiny)
+        behind = values - values.max(-1, keepdims=True)
         # A temperature next to 0 may not push the quotient beyond the largest number.
-        furthest = xp.finfo(values.dtype).min * xp.minimum(temperature, xp.ones_like(temperature))
+        furthest = limits.min * xp.minimum(temperature, limits.one)
         logits = xp.maximum(behind, furthest) / temperature
         logits = xp.where(behind > -xp.inf, logits, -xp.inf)
-        return logits - xp.log(xp.sum(xp.exp(logits), axis=-1, keepdims=True))
+        return logits - xp.log(xp.exp(logits).sum(-1, keepdims=True))
+
+
+class _Limits(NamedTuple):
+    """The ends of a floating type, as numbers of that type."""
+
+    tiny: np.ndarray[Any, Any]
+    min: np.ndarray[Any, Any]
+    one: np.ndarray[Any, Any]
+
+
+@cache
+def _limits(dtype: Any) -> _Limits:
+    found = np.finfo(dtype)
+    return _Limits(*(np.asarray(x, dtype) for x in (found.tiny, found.min, 1)))

@@ -9,9 +9,11 @@ for exact ties, which the uniform number breaks evenly.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import equinox as eqx
+import numpy as np
 
 from dorax.core.arrays import Array, as_float, draw, namespace
 from dorax.core.checks import InvalidInput, check_at_least
@@ -97,7 +99,7 @@ def _one_if_untried(counts: Array, xp: Any) -> Array:
 def _untried_first(is_allowed: Array, counts: Array, xp: Any) -> Array:
     """The allowed actions; while some of them are untried, those alone."""
     is_untried = is_allowed & (counts <= 0)
-    return xp.where(xp.any(is_untried, axis=-1, keepdims=True), is_untried, is_allowed)
+    return xp.where(is_untried.any(-1, keepdims=True), is_untried, is_allowed)
 
 
 def _argmax(score: Array, is_candidate: Array, uniform: Array, xp: Any, size: Array | float = 1.0) -> Array:
@@ -107,9 +109,15 @@ def _argmax(score: Array, is_candidate: Array, uniform: Array, xp: Any, size: Ar
     of an array in the same way. `size` is that of the numbers that a score is made from.
     """
     score = xp.where(is_candidate, score, -xp.inf)
-    best = xp.max(score, axis=-1, keepdims=True)
-    rounding = 8 * xp.finfo(score.dtype).eps * xp.maximum(xp.abs(best), size * xp.ones_like(best))
+    best = score.max(-1, keepdims=True)
+    rounding = _rounding(score.dtype) * xp.maximum(xp.abs(best), size)
     return draw(xp.astype(score >= best - rounding, score.dtype), uniform, xp)
+
+
+@cache
+def _rounding(dtype: Any) -> np.ndarray[Any, Any]:
+    """A relative difference that may be rounding."""
+    return np.asarray(8 * np.finfo(dtype).eps, dtype)
 
 
 def _check_policy(policy: Any) -> None:

@@ -8,6 +8,7 @@ floats, and `namespace` hands them this module.
 from __future__ import annotations
 
 from math import exp, expm1, inf, isinf, log, log1p, sqrt
+from operator import not_ as logical_not
 from typing import Any
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "log",
     "log1p",
     "logaddexp",
+    "logical_not",
     "maximum",
     "minimum",
     "ones_like",

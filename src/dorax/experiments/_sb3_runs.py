@@ -16,8 +16,8 @@ from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 
+from dorax.engine.running import Progress
 from dorax.experiments._rnd import RNDBonus
-from dorax.lanes.running import Progress
 from dorax.wrappers.sb3 import VecEValueBonus
 
 RECORDS = 50

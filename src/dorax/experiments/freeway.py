@@ -12,11 +12,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from dorax.agents.atari.agent import PixelAgent
+from dorax.agents.atari.curves import COLUMNS
+from dorax.agents.atari.saving import train_and_keep
+from dorax.agents.atari.training import PixelTraining, ScreenRun
 from dorax.core.checks import InvalidInput
-from dorax.deep.pixels.agent import PixelAgent
-from dorax.deep.pixels.curves import COLUMNS
-from dorax.deep.pixels.keeping import train_and_keep
-from dorax.deep.pixels.training import PixelTraining, ScreenRun
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
 from dorax.study.experiment import QUICK, Experiment, LongRun, Size, Table

@@ -14,7 +14,7 @@ import numpy as np
 
 from dorax.core.checks import InvalidInput
 from dorax.envs.drawing import layout_of
-from dorax.explorer.cast import AGENTS
+from dorax.explorer.presets import AGENTS
 from dorax.explorer.recording import Frame, Recording
 from dorax.files import replacing
 from dorax.mdps import MDP

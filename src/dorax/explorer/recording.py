@@ -1,21 +1,21 @@
-"""Recording: one learner of the engine, stopped after the episodes that are to be shown."""
+"""Recording: a learner of the engine, with a probe that keeps what the page shows after each episode."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
-from dorax.core.checks import InvalidInput
-from dorax.lanes.running import check_whole, seed_list
+from dorax.agents.tabular import TabularAgent
+from dorax.core.checks import InvalidInput, check_whole
+from dorax.engine.protocols import Change, Step, View
+from dorax.engine.training import train
 from dorax.mdps import MDP
-from dorax.tabular import TabularAgent
-from dorax.tabular.engine import BLOCK, Lane, Limits, new_lane, tick, uniforms_of_block
-from dorax.tabular.world import World, make_world
 
 FRAMES = 200
 
@@ -50,17 +50,38 @@ class Recording:
 
 
 def record(mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: int = FRAMES) -> Recording:
-    """The learner that `dorax.train` trains with this seed, but for rounding, after at most `most` - 1 episodes."""
+    """The learner that `dorax.train` trains with this seed, after at most `most` - 1 of its episodes.
+
+    Args:
+        mdp: where it learns.
+        agent: the agent.
+        episodes: the episodes to learn.
+        seed: of the run.
+        most: the most frames, the one before the first episode among them.
+    """
     check_whole("episodes", episodes)
-    (seed,) = seed_list([seed])
-    # Numbers as arrays: another agent with the same structure runs the same compiled program.
-    numbers = jax.tree.map(lambda leaf: jnp.asarray(leaf, float) if isinstance(leaf, int | float) else leaf, agent)
-    world = make_world(mdp, float(np.asarray(agent.discount)))
-    film = _unexposed(numbers, world, episodes, mdp.max_steps)
-    frames = [_frame(film, mdp)]
-    for episode in shown_episodes(episodes, most)[1:]:
-        film = _exposed(film, jnp.asarray(episode, jnp.int32), numbers, world, jax.random.key(seed))
-        frames.append(_frame(film, mdp))
+    shown = shown_episodes(episodes, most)
+    probe = RecorderProbe(mdp.states, mdp.actions, mdp.max_steps, tuple(shown[1:]))
+    result = train(agent, mdp, episodes, [seed], probes=[probe], learners=[])
+    data = result.data.isel(seed=0)
+    nothing = np.zeros((mdp.states, mdp.actions))
+    start = np.where(mdp.available, float(np.asarray(agent.update.initial_entry(agent.discount)["q"])), -np.inf)
+    frames = [Frame(0, 0, 0.0, np.zeros(0, np.int32), 0, False, nothing.astype(np.int32), nothing, start)]
+    for episode in shown[1:]:
+        now = data.sel(snapshot=episode)
+        frames.append(
+            Frame(
+                episode=episode,
+                steps=int(data.steps.sel(episode=episode)),
+                total_reward=float(data["return"].sel(episode=episode)),
+                path=now.path.values[: int(now.path_length)],
+                last_action=int(now.last_action),
+                is_terminal=bool(now.is_terminal),
+                visits=now.pair_visits.values,
+                counts=now.pair_count.values,
+                q=now.pair_q.values,
+            )
+        )
     return Recording(agent, seed, frames)
 
 
@@ -72,67 +93,63 @@ def shown_episodes(episodes: int, most: int = FRAMES) -> list[int]:
     return [0] + [max(i, round(episodes ** (i / frames))) for i in range(1, frames + 1)]
 
 
-class _Film(NamedTuple):
-    """A lane of the engine, and what the engine does not keep."""
+class RecorderState(NamedTuple):
+    """What the engine does not keep: visits, and the path of the last episode."""
 
-    lane: Lane
-    tick: jax.Array
-    visits: jax.Array
-    path: jax.Array
-    length: jax.Array
-    last_action: jax.Array
-    is_terminal: jax.Array
+    visits: Int[Array, "states actions"]
+    path: Int[Array, " steps"]
+    length: Int[Array, ""]
+    last_action: Int[Array, ""]
+    is_terminal: Bool[Array, ""]
 
 
-def _unexposed(agent: TabularAgent, world: World, episodes: int, max_steps: int) -> _Film:
-    zero, no = jnp.zeros((), jnp.int32), jnp.zeros((), bool)
-    return _Film(
-        lane=new_lane(agent, world, episodes, ~no),
-        tick=zero,
-        visits=jnp.zeros(world.available.shape, jnp.int32),
-        path=jnp.zeros(max_steps, jnp.int32),
-        length=zero,
-        last_action=zero,
-        is_terminal=no,
-    )
+class RecorderProbe(eqx.Module):
+    """A probe that keeps the path of every episode and, at each mark, the tables of the learner."""
 
+    states: int = eqx.field(static=True)
+    actions: int = eqx.field(static=True)
+    max_steps: int = eqx.field(static=True)
+    marks: Sequence[int] = eqx.field(static=True)
+    columns: tuple[str, ...] = eqx.field(default=(), static=True)
 
-@eqx.filter_jit
-def _exposed(film: _Film, episodes: jax.Array, agent: TabularAgent, world: World, key: jax.Array) -> _Film:
-    """The film once so many episodes are over."""
-    unlimited = jnp.asarray(2**31 - 1, jnp.int32)
-    limits = Limits(unlimited, unlimited, jnp.asarray(-1.0, float))
+    def init(self, algorithm: Any, memory: Any) -> RecorderState:
+        zero = jnp.zeros((), jnp.int32)
+        visits = jnp.zeros((self.states, self.actions), jnp.int32)
+        return RecorderState(visits, jnp.zeros(self.max_steps, jnp.int32), zero, zero, zero > 0)
 
-    def ticked(film: _Film) -> _Film:
-        lane = film.lane
-        uniforms = uniforms_of_block(key, film.tick // BLOCK)[film.tick % BLOCK]
-        is_step = ~lane.is_starting
-        # A tick that starts an episode makes no step: its note goes where nothing is kept.
-        at = jnp.where(is_step, lane.length, film.path.shape[0])
-        return _Film(
-            lane=tick(agent, world, limits, lane, uniforms),
-            tick=film.tick + 1,
-            visits=film.visits.at[lane.state, lane.action].add(is_step.astype(jnp.int32)),
-            path=film.path.at[at].set(lane.state, mode="drop"),
-            length=jnp.where(is_step, lane.length + 1, 0),
-            last_action=lane.action,
-            is_terminal=world.move(lane.state, lane.action, uniforms[0])[2],
+    def watch(self, state: RecorderState, step: Step, change: Change | None, observation: Any) -> RecorderState:
+        here, action, learns = step.features[0], step.action[0], step.learns[0]
+        length = jnp.where(step.is_start[0], 0, state.length)
+        at = jnp.where(learns, length, self.max_steps)  # a step that is not learned from is noted nowhere
+        return RecorderState(
+            visits=state.visits.at[here, action].add(learns.astype(jnp.int32)),
+            path=state.path.at[at].set(here, mode="drop"),
+            length=length + learns,
+            last_action=jnp.where(learns, action, state.last_action),
+            is_terminal=jnp.where(learns, step.terminated[0], state.is_terminal),
         )
 
-    return jax.lax.while_loop(lambda film: film.lane.episode < episodes, ticked, film)
+    def record(self, state: RecorderState) -> tuple[Float[Array, ""], ...]:
+        return ()
 
+    def enough(self, state: RecorderState) -> Bool[Array, ""]:
+        return jnp.zeros((), bool)
 
-def _frame(film: _Film, mdp: MDP) -> Frame:
-    lane = film.lane
-    episode = int(lane.episode)
-    return Frame(
-        episode=episode,
-        steps=int(lane.steps),
-        total_reward=float(lane.records[episode - 1, 0]) if episode else 0.0,
-        path=np.asarray(film.path)[: int(film.length)],
-        last_action=int(film.last_action),
-        is_terminal=bool(film.is_terminal),
-        visits=np.asarray(film.visits)[: mdp.states],
-        counts=np.asarray(lane.counts)[: mdp.states],
-        q=np.asarray(lane.tables["q"])[: mdp.states],
-    )
+    def summary(self, state: Any) -> Mapping[str, Any]:
+        return {}
+
+    def dims(self, name: str) -> tuple[str, ...]:
+        pairs = ("state", "action") if name.startswith("pair_") else ()
+        return ("place",) if name == "path" else pairs
+
+    def snapshot(self, state: Any, views: Callable[[Any], View]) -> Mapping[str, np.ndarray]:
+        seen = views(jnp.arange(self.states))
+        return {
+            "path": np.asarray(state.path),
+            "path_length": np.asarray(state.length),
+            "last_action": np.asarray(state.last_action),
+            "is_terminal": np.asarray(state.is_terminal),
+            "pair_visits": np.asarray(state.visits),
+            "pair_count": np.asarray(seen.counts),
+            "pair_q": np.asarray(seen.values),
+        }

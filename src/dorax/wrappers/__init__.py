@@ -4,9 +4,8 @@ from dorax.wrappers.counts import GeneralizedCounts
 from dorax.wrappers.diagnosis import Diagnosis, diagnose
 from dorax.wrappers.environments import EValueBonus, VectorEValueBonus
 from dorax.wrappers.exploration import Exploration, LinearSchedule
-from dorax.wrappers.features import Network, Table, Tiles
 
 __all__ = [
-    "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "LinearSchedule", "Network", "Table", "Tiles",
-    "VectorEValueBonus", "diagnose",
+    "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "LinearSchedule", "VectorEValueBonus",
+    "diagnose",
 ]  # fmt: skip

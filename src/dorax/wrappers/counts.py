@@ -16,7 +16,8 @@ import numpy as np
 from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput, check_discount, check_rate
-from dorax.wrappers.features import Features, Keys, Network, chosen_for, coder_of
+from dorax.features.specs import Features, KWinners
+from dorax.wrappers.features import Keys, chosen_for, coder_of
 from dorax.wrappers.rows import Rows, Visit
 from dorax.wrappers.spaces import actions_of, each_of, fingerprint, in_one_line
 
@@ -26,7 +27,7 @@ class GeneralizedCounts:
 
     `discount` is the paper's gamma_E, how far a count looks ahead (0: plain visits), and
     `learning_rate` its alpha_E. `features` says what counts are kept by (`Table`, `Tiles`
-    or `Network`); by default the observation space decides.
+    or `KWinners`); by default the observation space decides.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class GeneralizedCounts:
             "actions": in_one_line(self.action_space),
             "bounds": fingerprint(self.observation_space) + fingerprint(self.action_space),
             "counts": f"{self.features}, discount {self.discount}, learning rate {self.learning_rate}",
-            "seed": str(self._seed) if isinstance(self.features, Network) else "any",
+            "seed": str(self._seed) if isinstance(self.features, KWinners) else "any",
         }
 
     def _keys_of(self, observations: Any) -> Iterator[Keys]:

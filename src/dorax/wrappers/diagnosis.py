@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dorax.core.checks import InvalidInput
+from dorax.features.specs import Table
 from dorax.wrappers.environments import exploration_of, layers
 from dorax.wrappers.exploration import Exploration
-from dorax.wrappers.features import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

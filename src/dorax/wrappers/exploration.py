@@ -16,9 +16,9 @@ from gymnasium import spaces
 
 from dorax.core.bonuses import InverseRootCount
 from dorax.core.checks import InvalidInput, check_at_least
+from dorax.features.specs import Features
 from dorax.files import replacing
 from dorax.wrappers.counts import GeneralizedCounts
-from dorax.wrappers.features import Features
 from dorax.wrappers.history import History
 
 Scale = float | Callable[[int], float]
@@ -63,7 +63,7 @@ class Exploration:
     `scale` multiplies the bonus, and may be a function of the steps taken so far, such as
     `LinearSchedule`. `discount` is the paper's gamma_E, how far a count looks ahead: 0
     counts plain visits. `learning_rate` is its alpha_E. `bonus` makes reward of a count.
-    `features` says what counts are kept by: `Table`, `Tiles` or `Network`, from the space
+    `features` says what counts are kept by: `Table`, `Tiles` or `KWinners`, from the space
     unless given. `lanes` environments that run side by side share all counts.
     """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -12,54 +11,18 @@ import numpy as np
 from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput
-from dorax.linear.tiles import Grid, TileCoder, cells
+from dorax.features.specs import Features, KWinners, Table, Tiles
+from dorax.features.tiles import Grid, TileCoder, cells
+from dorax.wrappers.kwinners import KWinnersCoder
 from dorax.wrappers.spaces import Numbering, finite, in_one_line, numbering
-from dorax.wrappers.winners import Winners
 
 _MOST_TILED = 8  # dimensions; beyond, hardly two points share a tile
 
 Keys = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Table:
-    """Every state by itself. Of a Box, two observations are one state if they are equal."""
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """Overlapping grids over a Box: nearby states share their counts.
-
-    `low` and `high` bound what is told apart, and are the space's own unless given. A
-    dimension without a bound is squeezed by x / (1 + |x|): finest around 0, and coarse
-    far from it.
-    """
-
-    tiles: int | Sequence[int] = 8
-    tilings: int = 8
-    low: Sequence[float] | None = None
-    high: Sequence[float] | None = None
-
-
-@dataclass(frozen=True)
-class Network:
-    """One wide layer, wired at random, and of it the few units that a state excites most: they are its tiles.
-
-    For images, which are made small and grey first, and for Boxes of many dimensions.
-    What varies among the first observations is brought to one scale. Similar states share
-    most of their active units and dissimilar ones hardly any (Dasgupta et al., 2017), so
-    that counts neither run together nor apart. Nothing of it is trained.
-    """
-
-    units: int = 8192
-    active: int = 16
-
-
-Features = Table | Tiles | Network
-
-
 def chosen_for(space: spaces.Space[Any]) -> Features:
-    """Tables where states can be counted, tiles in few dimensions, a network for the rest."""
+    """Tables where states can be numbered, tiles in few dimensions, random codes for the rest."""
     if numbering(space) is not None:
         return Table()
     if not isinstance(space, spaces.Box):
@@ -69,7 +32,7 @@ def chosen_for(space: spaces.Space[Any]) -> Features:
         )
     if len(space.shape) <= 1 and int(np.prod(space.shape)) <= _MOST_TILED:
         return Tiles()
-    return Network()
+    return KWinners()
 
 
 class Coder(Protocol):
@@ -93,10 +56,10 @@ def coder_of(space: spaces.Space[Any], features: Features, seed: int) -> Coder:
             return _Fixed(_table_keys(space))
         case Tiles():
             return _Fixed(_tile_keys(_box(space, features), features))
-        case Network():
-            return Winners(_box(space, features), features.units, features.active, seed)
+        case KWinners():
+            return KWinnersCoder(_box(space, features), features.units, features.active, seed)
         case _:
-            raise InvalidInput(f"features is {features!r}; allowed: Table(), Tiles(), Network() or None")
+            raise InvalidInput(f"features is {features!r}; allowed: Table(), Tiles(), KWinners() or None")
 
 
 class _Fixed:

@@ -1,0 +1,1 @@
+"""Agents: tables, tiles, networks, the screen. They never import one another."""

@@ -1,0 +1,69 @@
+"""Curves as TensorBoard event files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dorax.agents.atari.curves import Curves
+from dorax.core.checks import InvalidInput
+from dorax.files import in_one_line
+
+if TYPE_CHECKING:
+    from tensorboardX import SummaryWriter
+
+
+class Events:
+    """An event file that follows a run. Going on after an interruption writes all rows anew: none twice, none lost.
+
+    What an earlier run left is only replaced once there is something to write.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            import tensorboardX  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        except ImportError:
+            raise InvalidInput("tensorboardX is not installed; allowed: after pip install tensorboardX") from None
+        self._folder = folder
+        self._writer: SummaryWriter | None = None
+        self._written = {"episode": 0, "record": 0, "test": 0}
+
+    def follow(self, curves: Curves) -> None:
+        """Write the rows that are new."""
+        writer = self._writer = self._writer or self._opened()
+        for step, _, total, length in self._new(curves, "episode"):
+            _write(writer, step, {"episode/return": total, "episode/length": length})
+        written = self._written["record"]
+        before = curves.record[written - 1] if written else (0.0, 0.0, 0.0)
+        for row in self._new(curves, "record"):
+            step, updates, seconds, epsilon, reward, bonus, spread, count, q_loss, e_loss = row
+            rate = (step - before[0]) / max(seconds - before[2], 1e-9)
+            named = {"reward": reward, "bonus": bonus, "generalized count": count, "q loss": q_loss, "e loss": e_loss}
+            named |= {"bonus spread": spread, "epsilon": epsilon, "updates": updates, "steps a second": rate}
+            _write(writer, step, {f"training/{name}": value for name, value in named.items()})
+            before = row
+        for step, *returns in self._new(curves, "test"):
+            _write(writer, step, {"test/return": sum(returns) / len(returns)})
+        writer.flush()
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def _new(self, curves: Curves, table: str) -> list[tuple[float, ...]]:
+        rows = getattr(curves, table)[self._written[table] :]
+        self._written[table] += len(rows)
+        return rows
+
+    def _opened(self) -> SummaryWriter:
+        from tensorboardX import SummaryWriter
+
+        shutil.rmtree(self._folder, ignore_errors=True)
+        with in_one_line(self._folder):
+            return SummaryWriter(str(self._folder))
+
+
+def _write(writer: SummaryWriter, step: float, named: dict[str, float]) -> None:
+    for name, value in named.items():
+        writer.add_scalar(name, value, int(step))

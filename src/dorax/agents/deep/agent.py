@@ -1,0 +1,234 @@
+"""Agents with two small networks, one for Q and one for the counter."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array as JaxArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from dorax.agents import losses
+from dorax.agents.deep.replay import Replay, Transition, added, empty, sample
+from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
+from dorax.core.arrays import Array
+from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole
+from dorax.core.targets import q_target
+from dorax.engine.learner import Learner
+from dorax.engine.protocols import Step, View
+from dorax.envs.simulation import EnvSpec, FunctionalSimulation
+
+
+class DeepAgent(eqx.Module):
+    """An agent with two separate networks, for environments with vector observations. Its numbers may be swept.
+
+    Q is learned from replay by Adam against a target network.
+
+    Args:
+        rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
+            (`Softmax`, `EpsilonGreedy`) is sampled from.
+        counter: counts visits: `EValues` in one of its forms, `Visits`, or None to count nothing.
+        bonus: turns counts into reward, such as `InverseRootCount`; None for no bonus. It is computed when the
+            transition is collected and stored with it.
+        learning_rate: Adam's, for Q.
+        discount: the paper's gamma.
+        counts_from: the counter's network learns from the `"visits"`, each once, by a step that moves the output
+            by `step_size` of its error; or from `"replay"`, by Adam at Q's rate, where `step_size` has no meaning.
+        width: units of each hidden layer.
+        depth: hidden layers.
+        batch: transitions of one update.
+        capacity: transitions that the replay holds.
+        update_every: steps between two updates.
+        target_every: updates between two copies of the target network.
+    """
+
+    rule: Any = eqx.field(converter=as_rule)
+    counter: Any = None
+    bonus: Any = None
+    learning_rate: Array = 1e-3
+    discount: Array = 0.99
+    counts_from: Literal["visits", "replay"] = eqx.field(default="visits", static=True)
+    width: int = eqx.field(default=64, static=True)
+    depth: int = eqx.field(default=2, static=True)
+    batch: int = eqx.field(default=32, static=True)
+    capacity: int = eqx.field(default=50_000, static=True)
+    update_every: int = eqx.field(default=4, static=True)
+    target_every: int = eqx.field(default=250, static=True)
+
+    def __check_init__(self) -> None:
+        check_at_least("learning_rate", self.learning_rate, 0)
+        check_discount("discount", self.discount)
+        check_rule(self.rule)
+        check_optional_counter(self.rule, self.counter, self.bonus)
+        if self.counts_from not in ("visits", "replay"):
+            raise InvalidInput(f"counts_from is {self.counts_from!r}; allowed: 'visits', 'replay'")
+        for name in ("width", "depth", "batch", "capacity", "update_every", "target_every"):
+            check_whole(name, getattr(self, name))
+
+    def check_env(self, env: Any) -> None:
+        """Raise unless `env` is a functional environment, or a list of them."""
+        check_functional("DeepAgent", env)
+
+    def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> Learner:
+        """A learner of this agent: new, or with what it has learned already."""
+        return Learner(self, spec, memory, steps=steps, seed=seed)
+
+    def algorithm(self, env: FunctionalSimulation | EnvSpec) -> NetworkAlgorithm:
+        """This agent for one environment."""
+        if env.block % self.update_every:
+            raise InvalidInput(f"update_every is {self.update_every}; allowed: a divisor of {env.block}")
+        counter = None if self.counter is None else self.counter.approximated()
+        return NetworkAlgorithm(self, counter, env.low, env.high, env.actions)
+
+
+class TrainState(NamedTuple):
+    """The weights of both networks, with their targets and optimizer states."""
+
+    q: Any
+    q_target: Any
+    q_opt_state: Any
+    counter: Any
+    counter_target: Any
+    counter_opt_state: Any
+    updates: Int[JaxArray, ""]
+
+
+class Memory(NamedTuple):
+    networks: TrainState
+    replay: Replay
+
+
+class NetworkAlgorithm(eqx.Module):
+    """An agent with networks in one environment, with one game."""
+
+    agent: DeepAgent
+    counter: Any
+    low: tuple[float, ...] = eqx.field(static=True)
+    high: tuple[float, ...] = eqx.field(static=True)
+    actions: int = eqx.field(static=True)
+    games: int = eqx.field(default=1, static=True)
+
+    @property
+    def every(self) -> int:
+        return self.agent.update_every
+
+    @property
+    def parameters(self) -> int:
+        """The number of weights of each of the two networks."""
+        return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(self._shape(), _is_shape)))
+
+    def init(self, key: PRNGKeyArray) -> Memory:
+        q, counter = self._weights(key)
+        counter = _zero_last_layer(counter)
+        zero = jnp.zeros((), jnp.int32)
+        nothing = Transition(jnp.zeros(len(self.low)), zero, jnp.zeros(()), zero > 0, jnp.zeros(len(self.low)), zero)
+        networks = TrainState(q, q, _adam().init(q), counter, counter, _adam().init(counter), zero)
+        return Memory(networks, empty(nothing, self.agent.capacity))
+
+    def view(self, memory: Memory, observation: Float[JaxArray, "games dims"]) -> View:
+        x = self._scaled(observation)
+        values = jax.vmap(self._applied, in_axes=(None, 0))(memory.networks.q, x)
+        if self.counter is None:
+            return View(x, values, jnp.zeros_like(values), jnp.zeros_like(values))
+        outputs = jax.vmap(self._applied, in_axes=(None, 0))(memory.networks.counter, x)
+        return View(x, values, self.counter.count(outputs), outputs)
+
+    def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
+        return self.agent.rule(view.values, view.counts, steps, uniform)
+
+    def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, None]:
+        """Put the step into the replay, and count it if the counter learns from visits."""
+        agent, counter, weights = self.agent, self.counter, memory.networks.counter
+        features, action, learns = step.features[0], step.action[0], step.learns[0]
+        reward, terminated, next_action = step.reward[0], step.terminated[0], step.next_action[0]
+        if counter is not None:
+            outputs, gradient_of = jax.vjp(lambda weights: self._applied(weights, features), weights)
+            output = outputs[action]
+            error = counter.error(output, step.next_view.outputs[0, next_action], terminated)
+            if agent.counts_from == "visits":
+                (grads,) = gradient_of(jax.nn.one_hot(action, self.actions))
+                size = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(grads))
+                stride = jnp.where(learns, counter.step * error / size, 0.0)
+                weights = jax.tree.map(lambda weight, leaf: weight + stride * leaf, weights, grads)
+            if agent.bonus is not None:
+                reward = reward + agent.bonus(counter.visited_count(output, error), counter.rate())
+        stored = Transition(features, action, reward, terminated, step.next_view.features[0], next_action)
+        networks = memory.networks._replace(counter=weights)
+        return Memory(networks, added(memory.replay, stored, learns)), None, None
+
+    def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Memory:
+        """One step of Adam on a batch from the replay, once there is a batch."""
+        agent, now = self.agent, memory.networks
+        batch = sample(memory.replay, key, agent.batch)
+        apply = jax.vmap(self._applied, in_axes=(None, 0))
+        best = jnp.max(apply(now.q_target, batch.next_observation), axis=-1)
+        target = q_target(batch.reward, batch.terminated, best, agent.discount)
+        grads = jax.grad(lambda q: losses.q_loss(apply(q, batch.observation), batch.action, target))(now.q)
+        q, q_opt_state = self._stepped(now.q, grads, now.q_opt_state)
+        counter, counter_opt_state = now.counter, now.counter_opt_state
+        if self.counter is not None and agent.counts_from == "replay":
+            successor = losses.taken(apply(now.counter_target, batch.next_observation), batch.next_action)
+            grads = jax.grad(
+                lambda weights: losses.counter_loss(
+                    self.counter, apply(weights, batch.observation), batch.action, successor, batch.terminated
+                )
+            )(now.counter)
+            counter, counter_opt_state = self._stepped(now.counter, grads, now.counter_opt_state)
+        updates = now.updates + 1
+        is_due = updates % agent.target_every == 0
+        latest = lambda old, new: jax.tree.map(lambda a, b: jnp.where(is_due, b, a), old, new)  # noqa: E731
+        after = TrainState(
+            q, latest(now.q_target, q), q_opt_state,
+            counter, latest(now.counter_target, counter), counter_opt_state, updates,
+        )  # fmt: skip
+        is_ready = learns & (memory.replay.added >= agent.batch)
+        return memory._replace(networks=jax.tree.map(lambda old, new: jnp.where(is_ready, new, old), now, after))
+
+    def _stepped(self, weights: Any, grads: Any, opt_state: Any) -> tuple[Any, Any]:
+        direction, opt_state = _adam().update(grads, opt_state)
+        return jax.tree.map(lambda w, d: w - self.agent.learning_rate * d, weights, direction), opt_state
+
+    def _shape(self) -> eqx.nn.MLP:
+        """The network, with shapes in place of weights."""
+        sizes = len(self.low), self.actions, self.agent.width, self.agent.depth
+        return eqx.filter_eval_shape(lambda key: eqx.nn.MLP(*sizes, key=key), jax.random.key(0))
+
+    def _weights(self, key: PRNGKeyArray) -> tuple[Any, Any]:
+        """Weights of two networks, uniform within 1/sqrt(inputs); from one draw, which compiles quickly."""
+        shapes, structure = jax.tree.flatten(eqx.filter(self._shape(), _is_shape))
+        inputs = [layer.in_features for layer in self._shape().layers for _ in ("weight", "bias")]
+        ends = np.cumsum([shape.size for shape in shapes])
+        draws = jnp.split(jax.random.uniform(key, (2, ends[-1]), minval=-1.0), ends[:-1], axis=1)
+        leaves = [
+            draw.reshape(2, *shape.shape) / np.sqrt(n) for draw, shape, n in zip(draws, shapes, inputs, strict=True)
+        ]
+        q, e = (jax.tree.unflatten(structure, [leaf[i] for leaf in leaves]) for i in range(2))
+        return q, e
+
+    def _applied(self, weights: Any, x: Float[JaxArray, " dims"]) -> Float[JaxArray, " actions"]:
+        return eqx.combine(weights, eqx.filter(self._shape(), _is_shape, inverse=True))(x)
+
+    def _scaled(self, observation: jax.Array) -> jax.Array:
+        """Bounded observations from -1 to 1; where there is no bound, as they are."""
+        is_bounded = np.isfinite(self.low) & np.isfinite(self.high)
+        low, high = np.where(is_bounded, self.low, -1.0), np.where(is_bounded, self.high, 1.0)
+        return (observation - (low + high) / 2) / ((high - low) / 2)
+
+
+def _adam() -> Any:
+    import optax
+
+    return optax.scale_by_adam()
+
+
+def _zero_last_layer(network: Any) -> Any:
+    """Before any visit every output is 0."""
+    last = lambda network: (network.layers[-1].weight, network.layers[-1].bias)  # noqa: E731
+    return eqx.tree_at(last, network, replace_fn=jnp.zeros_like)
+
+
+def _is_shape(leaf: Any) -> bool:
+    return isinstance(leaf, jax.ShapeDtypeStruct)

@@ -1,0 +1,141 @@
+"""Agents with tile coding: Q and the counter's output as sums of the weights of active tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array as JaxArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
+from dorax.core.arrays import Array
+from dorax.core.checks import InvalidInput, check_at_least, check_discount
+from dorax.core.targets import q_target
+from dorax.engine.learner import Learner
+from dorax.engine.protocols import Step, View
+from dorax.envs.simulation import EnvSpec, FunctionalSimulation
+from dorax.features.specs import Tiles
+from dorax.features.tiles import TileCoder
+
+_MOST_TILES = 2**27  # they lie in one array
+
+
+class LinearAgent(eqx.Module):
+    """An agent for environments with vector observations, by tile coding. Its numbers may be swept.
+
+    Q is learned by semi-gradient Q-learning. Step sizes are those of the prediction: each
+    active tile takes an equal share.
+
+    Args:
+        rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
+            (`Softmax`, `EpsilonGreedy`) is sampled from.
+        counter: counts visits: `EValues` in one of its forms, `Visits`, or None to count nothing.
+        bonus: turns counts into reward, such as `InverseRootCount`; None for no bonus.
+        features: the tiles.
+        learning_rate: the step size of Q.
+        discount: the paper's gamma.
+        initial_scale: the standard deviation of Q's first weights.
+    """
+
+    rule: Any = eqx.field(converter=as_rule)
+    counter: Any = None
+    bonus: Any = None
+    features: Tiles = eqx.field(default=Tiles(), static=True)
+    learning_rate: Array = 0.1
+    discount: Array = 0.99
+    initial_scale: Array = 0.01
+
+    def __check_init__(self) -> None:
+        check_at_least("learning_rate", self.learning_rate, 0)
+        check_discount("discount", self.discount)
+        check_at_least("initial_scale", self.initial_scale, 0)
+        check_rule(self.rule)
+        check_optional_counter(self.rule, self.counter, self.bonus)
+        if not isinstance(self.features, Tiles):
+            raise InvalidInput(f"features is {self.features!r}; a LinearAgent supports Tiles")
+
+    def check_env(self, env: Any) -> None:
+        """Raise unless `env` is a functional environment, or a list of them."""
+        check_functional("LinearAgent", env)
+
+    def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> Learner:
+        """A learner of this agent: new, or with what it has learned already."""
+        return Learner(self, spec, memory, steps=steps, seed=seed)
+
+    def algorithm(self, env: FunctionalSimulation | EnvSpec) -> TileAlgorithm:
+        """This agent for one environment."""
+        tiles = self.features
+        low = env.low if tiles.low is None else tiles.low
+        high = env.high if tiles.high is None else tiles.high
+        assert low is not None
+        assert high is not None
+        coder = TileCoder(low, high, tiles.tiles, tiles.tilings)
+        counter = None if self.counter is None else self.counter.approximated()
+        return TileAlgorithm(self, counter, coder, env.actions)
+
+
+class TileAlgorithm(eqx.Module):
+    """An agent with tiles in one environment, with one game. Its memory is one table, tiles x actions x (Q, counter)."""
+
+    agent: LinearAgent
+    counter: Any
+    coder: TileCoder
+    actions: int = eqx.field(static=True)
+    games: int = eqx.field(default=1, static=True)
+    every: None = eqx.field(default=None, static=True)
+
+    def __check_init__(self) -> None:
+        coder = self.coder
+        if coder.size > _MOST_TILES:
+            size = f"{coder.size:.1e}" if coder.size < 1e300 else "countless"
+            raise InvalidInput(
+                f"{coder.tilings} tilings of {coder.tiles} tiles are {size} tiles; "
+                f"allowed: up to {_MOST_TILES:.1e}, by fewer tiles a dimension"
+            )
+
+    @property
+    def parameters(self) -> int:
+        """The number of weights of each of the two approximators."""
+        return self.coder.size * self.actions
+
+    def init(self, key: PRNGKeyArray) -> Float[JaxArray, "tiles actions parts"]:
+        q = self.agent.initial_scale * jax.random.normal(key, (self.coder.size, self.actions))
+        return q[..., None] if self.counter is None else jnp.stack([q, jnp.zeros_like(q)], axis=-1)
+
+    def view(self, weights: Float[JaxArray, "tiles actions parts"], observation: Float[JaxArray, "games dims"]) -> View:
+        tiles = self.coder.active(observation)
+        sums = jnp.sum(weights.at[tiles].get(mode="promise_in_bounds"), axis=1)
+        values = sums[..., 0]
+        outputs = jnp.zeros_like(values) if self.counter is None else sums[..., 1]
+        return View(tiles, values, outputs if self.counter is None else self.counter.count(outputs), outputs)
+
+    def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
+        return self.agent.rule(view.values, view.counts, steps, uniform)
+
+    def observe(
+        self, weights: Float[JaxArray, "tiles actions parts"], step: Step
+    ) -> tuple[Float[JaxArray, "tiles actions parts"], None, None]:
+        """Move the weights of the visited pair's active tiles, and no others."""
+        pair = weights.at[step.features[0], step.action[0]]
+        now = jnp.sum(pair.get(mode="promise_in_bounds"), axis=0)
+        reached, terminated = jax.tree.map(lambda leaf: leaf[0], step.next_view), step.terminated[0]
+        target = q_target(step.reward[0], terminated, jnp.max(reached.values), self.agent.discount)
+        counter, changes = self.counter, []
+        if counter is not None:
+            error = counter.error(now[1], reached.outputs[step.next_action[0]], terminated)
+            changes = [counter.step * error]
+            if self.agent.bonus is not None:
+                # The bonus uses the count after this visit: before it, c may be 0 and the bonus infinite.
+                target = target + self.agent.bonus(counter.visited_count(now[1], error), counter.rate())
+        change = jnp.stack([self.agent.learning_rate * (target - now[0]), *changes])
+        # A matrix product, so that XLA computes the share once a lane; a plain division it would recompute, with all
+        # that leads to it, for every tile.
+        shares = jnp.eye(len(change)) / self.coder.tilings
+        share = jnp.matmul(jnp.where(step.learns[0], change, 0.0), shares, precision="highest")
+        return pair.add(share, mode="promise_in_bounds", unique_indices=True), None, None
+
+    def update(self, weights: Any, rows: Any, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Any:
+        raise NotImplementedError("tiles learn from every step")

@@ -1,0 +1,7 @@
+"""Agents with tables."""
+
+from dorax.agents.tabular.agent import TabularAgent
+from dorax.agents.tabular.learner import TabularLearner
+from dorax.agents.tabular.updates import DelayedQLearning, QLearning
+
+__all__ = ["DelayedQLearning", "QLearning", "TabularAgent", "TabularLearner"]

@@ -1,0 +1,172 @@
+"""Agents with tables: a rule, a counter, a bonus and an update rule; and how they learn in the engine."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array as JaxArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from dorax.agents.tabular.updates import Entry, QLearning
+from dorax.core.agents import as_rule, check_rule
+from dorax.core.arrays import Array, namespace
+from dorax.core.checks import InvalidInput, check_discount, check_rate, in_brief
+from dorax.core.counters import Visits
+from dorax.core.methods import plain_method
+from dorax.core.targets import q_target
+from dorax.engine.probes import QError
+from dorax.engine.protocols import Change, Step, View
+from dorax.envs.simulation import EnvSpec, FiniteSimulation
+from dorax.mdps import MDP
+
+
+class Outcome(NamedTuple):
+    """What one step led to: the reward, the end or not, and of the state reached its best value and its count."""
+
+    reward: Array
+    terminated: Array
+    best_value: Array
+    successor_count: Array
+
+
+class TabularAgent(eqx.Module):
+    """An agent for finite MDPs. Its numbers may be swept; see `dorax.train`.
+
+    Args:
+        rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
+            (`Softmax`, `EpsilonGreedy`) is sampled from.
+        counter: counts visits, plain (`Visits`) or generalized (`EValues`).
+        bonus: turns counts into reward, such as `InverseCount`; None for no bonus.
+        update: turns targets into values: `QLearning` or `DelayedQLearning`.
+        learning_rate: the paper's alpha.
+        discount: the paper's gamma.
+    """
+
+    rule: Any = eqx.field(converter=as_rule)
+    counter: Any = Visits()
+    bonus: Any = None
+    update: Any = QLearning()
+    learning_rate: Array = 0.5
+    discount: Array = 0.9
+
+    def __check_init__(self) -> None:
+        check_rate("learning_rate", self.learning_rate)
+        check_discount("discount", self.discount)
+        check_rule(self.rule)
+        if not (hasattr(self.counter, "next") and hasattr(self.counter, "successor")):
+            raise InvalidInput(f"counter is {self.counter!r}; allowed: Visits, EValues or a counter like them")
+        if getattr(self.counter, "form", "count") != "count":
+            raise InvalidInput("the form of E-values is 'logistic'; tables support 'count'")
+        if not hasattr(self.update, "updated"):
+            raise InvalidInput(f"update is {self.update!r}; allowed: QLearning, DelayedQLearning or one like them")
+
+    def algorithm(self, env: FiniteSimulation | EnvSpec) -> TableAlgorithm:
+        """This agent for one environment."""
+        assert env.available is not None
+        return TableAlgorithm(self, jnp.asarray(env.available))
+
+    def check_env(self, env: Any) -> None:
+        """Raise unless `env` is a finite MDP, or a list of them."""
+        for one in env if isinstance(env, list) else [env]:
+            if not isinstance(one, MDP):
+                raise InvalidInput(
+                    f"the environment of a TabularAgent is {in_brief(one)}; allowed: a finite MDP, see dorax.mdps "
+                    "(mdps.from_gymnasium makes one of a Gymnasium environment with a transition table)"
+                )
+
+    def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> Any:
+        """A learner of this agent: new, or with what it has learned already."""
+        from dorax.agents.tabular.learner import TabularLearner
+
+        return TabularLearner.of(self, spec, memory, steps=steps, seed=seed)
+
+    def error_probe(self, mdp: MDP, env: FiniteSimulation, until: float | None) -> QError:
+        """The probe that keeps the error of Q, of this agent or of one whose numbers are stacked."""
+        discounts = np.unique(np.asarray(self.discount))
+        if len(discounts) > 1:
+            raise InvalidInput(
+                f"discount is {discounts[0]:g} and {discounts[1]:g} in one call; allowed: one discount a call"
+            )
+        return QError.of(mdp, float(np.asarray(self.discount).flat[0]), env.available.shape[0], until)
+
+    @plain_method
+    def successor_count(self, values: Array, counts: Array, action: Array) -> Array:
+        """The count that a state with these values and counts passes on, if this is the action taken there."""
+        xp = namespace(values)
+        # An action that the state lacks is not one that is little known.
+        return self.counter.successor(xp.where(values > -xp.inf, counts, xp.inf), action)
+
+    @plain_method
+    def learned(
+        self, entry: Entry, shared: Entry, count: Array, outcome: Outcome, steps: Array
+    ) -> tuple[Entry, Entry, Array]:
+        """The visited pair's entries, the shared numbers and the pair's count, after one more step.
+
+        The next action is already chosen, from values and counts before this update.
+        """
+        xp = namespace(count, outcome.successor_count)
+        successor_count = xp.where(outcome.terminated, xp.inf, outcome.successor_count)
+        count = self.counter.next(count, successor_count, self.learning_rate)
+        target = q_target(outcome.reward, outcome.terminated, outcome.best_value, self.discount)
+        if self.bonus is not None:
+            target = target + self.bonus(count, self.count_rate)
+        entry, shared = self.update.updated(entry, shared, target, self.learning_rate, steps)
+        return entry, shared, count
+
+    @property
+    def count_rate(self) -> Array:
+        """The learning rate of the counter: its own, or this agent's."""
+        own = getattr(self.counter, "learning_rate", None)
+        return self.learning_rate if own is None else own
+
+
+class Tables(NamedTuple):
+    """All that a table agent learns: tables and counts, states x actions, and numbers that all pairs share."""
+
+    tables: dict[str, Float[JaxArray, "states actions"]]
+    shared: dict[str, Float[JaxArray, ""]]
+    counts: Float[JaxArray, "states actions"]
+
+
+class TableAlgorithm(eqx.Module):
+    """A table agent in one MDP, with one game."""
+
+    agent: TabularAgent
+    available: Bool[JaxArray, "states actions"]
+    games: int = eqx.field(default=1, static=True)
+    every: None = eqx.field(default=None, static=True)
+
+    def init(self, key: PRNGKeyArray) -> Tables:
+        """Tables that know nothing. Actions that a state lacks have value -inf for good."""
+        del key
+        entry = self.agent.update.initial_entry(self.agent.discount)
+        tables = {name: jnp.full(self.available.shape, value, float) for name, value in entry.items()}
+        tables["q"] = jnp.where(self.available, tables["q"], -jnp.inf)
+        shared = {name: jnp.asarray(value, float) for name, value in self.agent.update.initial_shared().items()}
+        return Tables(tables, shared, jnp.zeros(self.available.shape))
+
+    def view(self, memory: Tables, observation: Int[JaxArray, " games"]) -> View:
+        counts = memory.counts[observation]
+        return View(observation, memory.tables["q"][observation], counts, counts)
+
+    def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
+        return self.agent.rule(view.values, view.counts, steps, uniform)
+
+    def observe(self, memory: Tables, step: Step) -> tuple[Tables, Change, None]:
+        s, a, learns = step.features[0], step.action[0], step.learns[0]
+        seen = step.next_view
+        successor_count = self.agent.successor_count(seen.values[0], seen.counts[0], step.next_action[0])
+        outcome = Outcome(step.reward[0], step.terminated[0], jnp.max(seen.values[0]), successor_count)
+        old = {name: table[s, a] for name, table in memory.tables.items()}
+        new, shared, count = self.agent.learned(old, memory.shared, memory.counts[s, a], outcome, step.steps)
+        new = {name: jnp.where(learns, new[name], old[name]) for name in old}
+        tables = {name: table.at[s, a].set(new[name]) for name, table in memory.tables.items()}
+        shared = {name: jnp.where(learns, shared[name], memory.shared[name]) for name in shared}
+        counts = memory.counts.at[s, a].set(jnp.where(learns, count, memory.counts[s, a]))
+        return Tables(tables, shared, counts), Change(old["q"][None], new["q"][None]), None
+
+    def update(self, memory: Tables, rows: Any, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Tables:
+        raise NotImplementedError("tables learn from every step")

@@ -1,0 +1,73 @@
+"""Archives: arrays and one line of JSON in a file that is written whole or not at all, and read without running code.
+
+Saved learners, the counts of wrappers and the checkpoints of long runs are all of this
+one format: a NumPy archive with the arrays, and an entry `facts` that says which kind of
+archive it is, by which version it was written and which arrays it holds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dorax.core.checks import InvalidInput
+from dorax.files import replacing
+
+FORMAT = 2  # of archives; 0.1 wrote three formats of its own
+_FACTS = "facts"
+# What NumPy, zipfile and json may raise on a damaged file.
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RuntimeError, MemoryError,
+           zipfile.BadZipFile, zlib.error)  # fmt: skip
+
+
+def write_archive(
+    path: str | os.PathLike[str], kind: str, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Write an archive, atomically.
+
+    Args:
+        path: the file.
+        kind: what the archive holds, such as `"learner"`.
+        facts: everything that is no array, as JSON can write it.
+        arrays: the arrays by name.
+    """
+    content = {"kind": kind, "format": FORMAT, "dorax": version("dorax"), "arrays": sorted(arrays), _FACTS: facts}
+    with replacing(Path(path)) as unfinished, open(unfinished, "wb") as file:
+        np.savez(file, allow_pickle=False, **{_FACTS: np.asarray(json.dumps(content))}, **arrays)
+
+
+def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The facts and the arrays of an archive, whole and unchanged; anything else is refused in one line."""
+    wanted = f"allowed: a saved {kind}"
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except FileNotFoundError:
+        raise InvalidInput(f"{path} is not there; {wanted}") from None
+    except _DAMAGE:
+        raise InvalidInput(f"{path} is damaged or no archive; {wanted}") from None
+    if "content" in arrays or (_FACTS in arrays and '"format"' not in str(arrays[_FACTS])):
+        raise InvalidInput(f"{path} was written by dorax 0.1; allowed: files of version 0.2 or newer (train it again)")
+    try:
+        content = json.loads(str(arrays.pop(_FACTS)))
+        is_whole = content["arrays"] == sorted(arrays) and isinstance(content[_FACTS], dict)
+        written, theirs, by = content["format"], content["kind"], content["dorax"]
+    except _DAMAGE:
+        raise InvalidInput(f"{path} is damaged or no archive of dorax; {wanted}") from None
+    if written != FORMAT:
+        raise InvalidInput(
+            f"{path} was written by dorax {by}; allowed: files that this version reads (format {FORMAT})"
+        )
+    if theirs != kind:
+        raise InvalidInput(f"{path} holds a {theirs}; {wanted}")
+    if not is_whole:
+        raise InvalidInput(f"{path} is damaged; {wanted}")
+    return content[_FACTS], arrays

@@ -1,5 +1,0 @@
-"""Agents with networks."""
-
-from dorax.deep.agent import DeepAgent, NetworkLearner
-
-__all__ = ["DeepAgent", "NetworkLearner"]

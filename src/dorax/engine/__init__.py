@@ -1,0 +1,1 @@
+"""Many learners side by side: lanes, devices, chunks, probes."""

@@ -1,0 +1,196 @@
+"""The compiled driver: many lanes side by side, over all devices, in blocks of steps.
+
+    shard_map over devices > while a lane has work > scan over groups of steps > vmap over lanes > one step
+
+A group is the steps between two updates of an algorithm, a single step if it has none.
+Random numbers are drawn for a whole block of steps at a time; they depend on the lane's
+seed and on its own clock, so neither its neighbours, nor chunks, nor pauses for probes
+change what a lane does.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
+from jaxtyping import Array, Bool, Int, PRNGKeyArray
+
+from dorax.engine.lanes import Clock, Lane, Limits, Mode, Recording, Setup, has_work, new_lane, prepare, step_lane
+from dorax.engine.protocols import View
+from dorax.envs.simulation import Draws, Env
+
+_FIRST = 2**32 - 1  # the number of the block before the first: what is drawn before a run
+_TESTS = 2**31  # folded into the key of a lane: the random numbers of its tests
+
+
+class Program(NamedTuple):
+    """All that stays the same while the lanes run.
+
+    `agent`, `own_env` and `keys` have a leading axis over lanes, `env` and `probes` are
+    shared. The numbers of an environment are in `env`, or in `own_env` where they differ
+    between lanes; what is in one of them is None in the other.
+    """
+
+    agent: Any
+    env: Any
+    own_env: Any
+    probes: tuple[Any, ...]
+    limits: Limits
+    keys: PRNGKeyArray
+
+
+@eqx.filter_jit(donate="all-except-first")
+def run_blocks(program: Program, lanes: Lane, blocks: Int[Array, ""], *, recording: Recording, mesh: Mesh) -> Lane:
+    """Run every lane for up to so many blocks of steps, each device its own share of the lanes."""
+    numbers, structure = eqx.partition(program.agent, eqx.is_array)
+    shared, shared_structure = eqx.partition((program.env, program.probes), eqx.is_array)
+    own, own_structure = eqx.partition(program.own_env, eqx.is_array)
+
+    @partial(
+        jax.shard_map, mesh=mesh, check_vma=False,
+        in_specs=(P("lane"), P(), P("lane"), P(), P("lane"), P("lane"), P()), out_specs=P("lane"),
+    )  # fmt: skip
+    def run(numbers: Any, shared: Any, own: Any, limits: Limits, keys: Any, lanes: Lane, blocks: Any) -> Lane:
+        env, probes = eqx.combine(shared, shared_structure)
+
+        def setup_of(numbers: Any, own: Any) -> Setup:
+            whole = eqx.combine(env, own, own_structure)
+            agent = eqx.combine(numbers, structure)
+            return Setup(agent.algorithm(whole), whole, probes, limits, recording)
+
+        def one_block(carry: tuple[Any, Lane]) -> tuple[Any, Lane]:
+            done, lanes = carry
+            return done + 1, _block(setup_of, numbers, own, keys, lanes)
+
+        def is_needed(carry: tuple[Any, Lane]) -> Any:
+            done, lanes = carry
+            return (done < blocks) & jnp.any(jax.vmap(has_work, in_axes=(0, None))(lanes, limits))
+
+        return jax.lax.while_loop(is_needed, one_block, (jnp.zeros((), jnp.int32), lanes))[1]
+
+    return run(numbers, shared, own, program.limits, program.keys, lanes, blocks)
+
+
+def _block(setup_of: Any, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lane) -> Lane:
+    """One block of every lane: its random numbers, then group after group."""
+    setup: Setup = eqx.filter_eval_shape(setup_of, *jax.tree.map(lambda leaf: leaf[0], (numbers, own)))
+    every, games, groups = _shape_of(setup)
+    pauses = setup.recording.pauses
+
+    def draws_of(numbers: Any, own: Any, key: PRNGKeyArray, clock: Clock) -> Draws:
+        return _by_group(block_draws(setup_of(numbers, own).env, key, clock.block, games), groups, every)
+
+    def draw(keys: PRNGKeyArray, clock: Clock) -> Draws:
+        return jax.vmap(draws_of, out_axes=Draws(1, 1, 0))(numbers, own, keys, clock)
+
+    training = draw(keys, lanes.clock)
+    testing = None
+    if lanes.tests is not None:
+        testing = draw(jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, _TESTS), lanes.tests.clock)
+
+    def one_group(i: Any, numbers: Any, own: Any, training: Any, testing: Any, lane: Lane) -> Lane:
+        setup = setup_of(numbers, own)
+        lane, mode = prepare(lane, setup, groups)
+        group = lane.clock.group if pauses else i
+        draws = _at(training, group)
+        if lane.tests is not None and testing is not None:
+            draws = jax.tree.map(partial(jnp.where, mode.tests), _at(testing, lane.tests.clock.group), draws)
+        lane, rows = _steps(setup, lane, mode, draws)
+        if every is not None:
+            key = jax.random.fold_in(training.learner, group)
+            memory = setup.algorithm.update(lane.memory, rows, key, mode.trains & lane.is_running)
+            lane = lane._replace(memory=memory)
+        return _advance_clocks(lane, mode) if pauses else lane
+
+    axes = (None, 0, 0, Draws(1, 1, 0), None if testing is None else Draws(1, 1, 0), 0)
+    over_lanes = jax.vmap(one_group, in_axes=axes)
+    lanes = jax.lax.fori_loop(0, groups, lambda i, lanes: over_lanes(i, numbers, own, training, testing, lanes), lanes)
+    if not pauses:
+        return lanes._replace(clock=lanes.clock._replace(block=lanes.clock.block + 1))
+    lanes = lanes._replace(clock=_next_block(lanes.clock, groups))
+    if lanes.tests is not None:
+        lanes = lanes._replace(tests=lanes.tests._replace(clock=_next_block(lanes.tests.clock, groups)))
+    return lanes
+
+
+def block_draws(env: Env[Any], key: PRNGKeyArray, block: Int[Array, ""], games: int) -> Draws:
+    """The random numbers of a block for all games of a lane: leaves [steps, games, ...]. A single game has the lane's own key."""
+    keys = key[None] if games == 1 else jax.random.split(key, games)
+    drawn = jax.vmap(env.draws, in_axes=(0, None), out_axes=Draws(1, 1, 0))(keys, block)
+    return drawn._replace(learner=drawn.learner[0])
+
+
+def _by_group(draws: Draws, groups: int, every: int | None) -> Draws:
+    """Steps of a block as groups x steps of a group."""
+    shaped = jax.tree.map(lambda leaf: leaf.reshape(groups, every or 1, *leaf.shape[1:]), (draws.world, draws.rule))
+    return Draws(*shaped, draws.learner)
+
+
+def _at(draws: Draws, group: Any) -> tuple[Any, Any]:
+    """The draws of one group."""
+    return jax.tree.map(lambda leaf: leaf.at[group].get(mode="clip"), (draws.world, draws.rule))
+
+
+def _steps(setup: Setup, lane: Lane, mode: Mode, draws: tuple[Any, Any]) -> tuple[Lane, Any]:
+    """The steps of a group, and the rows that they leave for the update."""
+
+    def step(lane: Lane, draw: tuple[Any, Any]) -> tuple[Lane, Any]:
+        return step_lane(setup, lane, mode, Draws(*draw, learner=None))  # type: ignore[arg-type]
+
+    if setup.algorithm.every is None:
+        return step(lane, jax.tree.map(lambda leaf: leaf[0], draws))
+    return jax.lax.scan(step, lane, draws)
+
+
+def _advance_clocks(lane: Lane, mode: Mode) -> Lane:
+    lane = lane._replace(clock=lane.clock._replace(group=lane.clock.group + mode.trains))
+    if lane.tests is None:
+        return lane
+    clock = lane.tests.clock
+    return lane._replace(tests=lane.tests._replace(clock=clock._replace(group=clock.group + mode.tests)))
+
+
+def _next_block(clock: Clock, groups: int) -> Clock:
+    is_used_up = clock.group >= groups
+    return Clock(clock.block + is_used_up, jnp.where(is_used_up, 0, clock.group))
+
+
+def _shape_of(setup: Setup) -> tuple[int | None, int, int]:
+    every, games = setup.algorithm.every, setup.algorithm.games
+    return every, games, setup.env.block // (every or 1)
+
+
+@eqx.filter_jit
+def new_lanes(program: Program, memories: Any, is_running: Bool[Array, " lanes"], *, recording: Recording) -> Lane:
+    """Lanes about to start, with memories of their own or, where these are None, with those of a new learner."""
+    numbers, structure = eqx.partition(program.agent, eqx.is_array)
+    own, own_structure = eqx.partition(program.own_env, eqx.is_array)
+
+    def make(numbers: Any, own: Any, memory: Any, key: PRNGKeyArray, is_running: Array) -> Lane:
+        env = eqx.combine(program.env, own, own_structure)
+        algorithm = eqx.combine(numbers, structure).algorithm(env)
+        setup = Setup(algorithm, env, program.probes, program.limits, recording)
+        if memory is None:
+            memory = algorithm.init(jax.random.split(jax.random.fold_in(key, _FIRST))[1])
+        return new_lane(setup, memory, key, is_running)
+
+    return jax.vmap(make)(numbers, own, memories, program.keys, is_running)
+
+
+@eqx.filter_jit
+def views(program: Program, memories: Any, observations: Any) -> View:
+    """What every lane makes of some observations: leaves [lanes, observations, ...]."""
+    numbers, structure = eqx.partition(program.agent, eqx.is_array)
+    own, own_structure = eqx.partition(program.own_env, eqx.is_array)
+
+    def of_lane(numbers: Any, own: Any, memory: Any) -> View:
+        algorithm = eqx.combine(numbers, structure).algorithm(eqx.combine(program.env, own, own_structure))
+        seen = jax.vmap(lambda one: algorithm.view(memory, one[None]))(observations)
+        return jax.tree.map(lambda leaf: leaf[:, 0], seen)
+
+    return jax.vmap(of_lane)(numbers, own, memories)

@@ -1,0 +1,316 @@
+"""One lane, step by step.
+
+A step of a lane is one step of each of its games:
+
+    the environment moves (s, a) -> s'  |  the rule chooses a' in s'  |  (s, a) learns from (s', a')
+
+The end of an episode is followed by a step without learning, which starts the next one:
+the first action of an episode is chosen after the last pair of the one before has learned.
+
+Every so many episodes a lane may play a greedy test. It sets its own game aside, plays one
+episode with random numbers of their own, learns nothing from it, and goes on where it was:
+training is the same with tests and without.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from dorax.engine.protocols import Algorithm, Probe, Step
+from dorax.envs.simulation import Draws, Env
+
+_TOLERANCE = 1e-5  # of the declared range of observations: rounding is not a violation
+_TRAINING, _TEST_IS_DUE, _TESTING, _TEST_IS_OVER = range(4)
+
+
+class Limits(NamedTuple):
+    """When a lane is done (episodes or steps in all), and the episode after which it pauses for a snapshot."""
+
+    episodes: Int[Array, ""]
+    steps: Int[Array, ""]
+    mark: Int[Array, ""]
+
+
+class Recording(NamedTuple):
+    """How much is recorded: rows of the episode log, and the episodes between two greedy tests. All of it static.
+
+    `pauses` tells whether lanes may pause, for tests or for snapshots. Lanes that never do
+    stay in step with one another and are faster.
+    """
+
+    episodes: int
+    test_every: int | None = None
+    pauses: bool = True
+
+    @property
+    def tests(self) -> int:
+        return 0 if self.test_every is None else self.episodes // self.test_every
+
+
+class Setup(NamedTuple):
+    """What stays the same while a lane runs."""
+
+    algorithm: Algorithm[Any]
+    env: Env[Any]
+    probes: tuple[Probe[Any], ...]
+    limits: Limits
+    recording: Recording
+
+
+class Game(NamedTuple):
+    """Where the games of a lane are: the state, the action chosen there, and the episode so far. Leaves [games, ...]"""
+
+    state: Any
+    features: Any
+    action: Int[Array, " games"]
+    is_starting: Bool[Array, " games"]
+    length: Int[Array, " games"]
+    total_reward: Float[Array, " games"]
+
+
+class Clock(NamedTuple):
+    """How far a lane has used up its random numbers: a block, and the groups of steps used of it."""
+
+    block: Int[Array, ""]
+    group: Int[Array, ""]
+
+
+class Tests(NamedTuple):
+    """The greedy tests of a lane: its own game while a test is played, and the log, tests x (return, length)."""
+
+    phase: Int[Array, ""]
+    clock: Clock
+    parked: Game
+    has_played: Bool[Array, " games"]
+    total: Float[Array, 2]
+    log: Float[Array, "tests 2"]
+
+
+class Fault(NamedTuple):
+    """The first observation and reward that nothing can be learned from."""
+
+    is_there: Bool[Array, ""]
+    observation: Float[Array, " dims"]
+    reward: Float[Array, ""]
+
+
+class Lane(NamedTuple):
+    """One learner: where its games are, what it knows, what was recorded of it."""
+
+    game: Game
+    memory: Any
+    clock: Clock
+    is_running: Bool[Array, ""]
+    episode: Int[Array, ""]
+    steps: Int[Array, ""]
+    log: Float[Array, "episodes columns"]
+    probes: tuple[Any, ...]
+    tests: Tests | None
+    fault: Fault | None
+
+
+class Mode(NamedTuple):
+    """What a lane does in a group of steps: train, play a test, or neither."""
+
+    trains: Bool[Array, ""]
+    tests: Bool[Array, ""]
+
+
+def new_lane(setup: Setup, memory: Any, key: PRNGKeyArray, is_running: Bool[Array, ""]) -> Lane:
+    """A lane whose games are about to start their first episode."""
+    algorithm, env, probes, _, recording = setup
+    game = _new_game(algorithm, env, memory, key)
+    zero = jnp.zeros((), jnp.int32)
+    columns = 2 + sum(len(probe.columns) for probe in probes)
+    tests = None
+    if recording.test_every is not None:
+        log = jnp.full((recording.tests, 2), jnp.nan)
+        nothing = jnp.zeros(algorithm.games, bool)
+        tests = Tests(zero, Clock(zero, zero), game, nothing, jnp.zeros(2), log)
+    fault = None
+    if env.low is not None:
+        fault = Fault(jnp.zeros((), bool), jnp.zeros(len(env.low)), jnp.zeros(()))
+    return Lane(
+        game=game,
+        memory=memory,
+        clock=Clock(zero, zero),
+        is_running=is_running,
+        episode=zero,
+        steps=zero,
+        log=jnp.full((recording.episodes, columns), jnp.nan),
+        probes=tuple(probe.init(algorithm, memory) for probe in probes),
+        tests=tests,
+        fault=fault,
+    )
+
+
+def has_work(lane: Lane, limits: Limits) -> Bool[Array, ""]:
+    """Whether a lane has anything left to do before it pauses or is done."""
+    trains = lane.is_running & (lane.episode < limits.mark)
+    if lane.tests is None:
+        return trains
+    return trains | (lane.tests.phase == _TEST_IS_DUE) | (lane.tests.phase == _TESTING)
+
+
+def prepare(lane: Lane, setup: Setup, groups: int) -> tuple[Lane, Mode]:
+    """Decide what a lane does in the next group of steps, of so many in a block; tests begin and end here."""
+    if not setup.recording.pauses:
+        return lane, Mode(lane.is_running, jnp.zeros((), bool))
+    trains = lane.is_running & (lane.episode < setup.limits.mark) & (lane.clock.group < groups)
+    tests = lane.tests
+    if tests is None:
+        return lane, Mode(trains, jnp.zeros((), bool))
+    begins, ends = tests.phase == _TEST_IS_DUE, tests.phase == _TEST_IS_OVER
+    fresh = lane.game._replace(
+        is_starting=jnp.ones_like(lane.game.is_starting),
+        length=jnp.zeros_like(lane.game.length),
+        total_reward=jnp.zeros_like(lane.game.total_reward),
+    )
+    game = _select(begins, fresh, _select(ends, tests.parked, lane.game))
+    phase = jnp.where(begins, _TESTING, jnp.where(ends, _TRAINING, tests.phase))
+    tests = tests._replace(
+        phase=phase,
+        parked=_select(begins, lane.game, tests.parked),
+        has_played=tests.has_played & ~begins,
+        total=jnp.where(begins, 0.0, tests.total),
+    )
+    is_testing = phase == _TESTING
+    mode = Mode(trains & ~is_testing, is_testing & (tests.clock.group < groups))
+    return lane._replace(game=game, tests=tests), mode
+
+
+def step_lane(setup: Setup, lane: Lane, mode: Mode, draws: Draws) -> tuple[Lane, Any]:
+    """One step of every game of a lane, and the row that the algorithm wants to learn from later."""
+    algorithm, env, probes, limits, recording = setup
+    mode = Mode(mode.trains & lane.is_running, mode.tests)  # it may have been done within this group
+    game = lane.game
+    plays = mode.trains if lane.tests is None else mode.trains | (mode.tests & ~lane.tests.has_played)
+    moved = plays & ~game.is_starting
+    learns = mode.trains & ~game.is_starting
+    steps = lane.steps + jnp.sum(learns, dtype=jnp.int32)
+
+    here, state, reward, terminated, truncated = jax.vmap(env.step)(draws.world, game.state, game.action)
+    here, state = _select(game.is_starting, jax.vmap(env.reset)(draws.world), (here, state))
+    reward = jnp.where(game.is_starting, 0.0, reward)
+    view = algorithm.view(lane.memory, here)
+    action = algorithm.act(view, steps, draws.rule).astype(jnp.int32)
+    if lane.tests is not None:
+        action = jnp.where(mode.tests, jnp.argmax(view.values, axis=-1).astype(jnp.int32), action)
+
+    fault, is_valid = _checked(lane.fault, env, here, reward, plays)
+    learns = learns & is_valid
+    step = Step(
+        features=game.features,
+        action=game.action,
+        reward=reward,
+        terminated=terminated,
+        truncated=truncated,
+        is_start=game.is_starting & mode.trains,
+        next_view=view,
+        next_action=action,
+        learns=learns,
+        steps=steps,
+    )
+    memory, change, row = algorithm.observe(lane.memory, step)
+    watched = tuple(probe.watch(state, step, change, here) for probe, state in zip(probes, lane.probes, strict=True))
+
+    length = game.length + moved
+    total_reward = game.total_reward + jnp.where(moved, reward, 0.0)
+    is_over = moved & (terminated | truncated)
+    ended = is_over & mode.trains
+    episode = lane.episode + jnp.sum(ended, dtype=jnp.int32)
+    is_enough = jnp.zeros((), bool)
+    for probe, state_of_probe in zip(probes, watched, strict=True):
+        is_enough = is_enough | probe.enough(state_of_probe)
+    is_done = (episode >= limits.episodes) | (steps >= limits.steps) | (jnp.any(ended) & is_enough)
+    played = Game(
+        state=state,
+        features=view.features,
+        action=action,
+        is_starting=is_over,
+        length=jnp.where(is_over, 0, length),
+        total_reward=jnp.where(is_over, 0.0, total_reward),
+    )
+    recorded = (total_reward, length.astype(total_reward.dtype))
+    for probe, state_of_probe in zip(probes, watched, strict=True):
+        recorded += tuple(jnp.broadcast_to(number, length.shape) for number in probe.record(state_of_probe))
+    # Episodes that end together are logged in the order of their games; past the last row nothing is.
+    earlier = jnp.cumsum(ended) - ended if algorithm.games > 1 else 0
+    at = jnp.where(ended, lane.episode + earlier, recording.episodes)
+    after = Lane(
+        game=_select(plays, played, game) if recording.pauses else played,  # a lane that is done stays so
+        memory=memory,
+        clock=lane.clock,
+        is_running=lane.is_running & ~(mode.trains & is_done) & (True if fault is None else ~fault.is_there),
+        episode=episode,
+        steps=steps,
+        log=lane.log.at[at].set(jnp.stack(recorded, axis=-1), mode="drop"),
+        probes=watched,
+        tests=_tested(lane, recording, mode, is_over, episode, recorded),
+        fault=fault,
+    )
+    return after, row
+
+
+def _tested(
+    lane: Lane, recording: Recording, mode: Mode, is_over: Array, episode: Array, recorded: tuple[Array, ...]
+) -> Tests | None:
+    """The tests after a step: a test is due after every so many episodes, and over when every game has ended one."""
+    tests, every = lane.tests, recording.test_every
+    if tests is None or every is None:
+        return None
+    has_played = tests.has_played | (is_over & mode.tests)
+    ended = jnp.where(mode.tests & is_over, jnp.stack(recorded[:2]), 0.0)
+    total = tests.total + jnp.sum(ended, axis=1)
+    is_over_now = mode.tests & jnp.all(has_played)
+    is_due = mode.trains & (episode // every > lane.episode // every)
+    at = jnp.where(is_over_now, lane.episode // every - 1, recording.tests)
+    phase = jnp.where(is_due, _TEST_IS_DUE, jnp.where(is_over_now, _TEST_IS_OVER, tests.phase))
+    log = tests.log.at[at].set(total / len(is_over), mode="drop")
+    return tests._replace(phase=phase, has_played=has_played, total=total, log=log)
+
+
+def _new_game(algorithm: Algorithm[Any], env: Env[Any], memory: Any, key: PRNGKeyArray) -> Game:
+    """Placeholders of the right shapes: the first step of every game is a start."""
+
+    def start(key: PRNGKeyArray) -> tuple[Any, Any]:
+        draw = jax.tree.map(lambda leaf: leaf[0], env.draws(key, jnp.zeros((), jnp.int32)).world)
+        here, state = jax.vmap(env.reset)(jax.tree.map(lambda leaf: jnp.stack([leaf] * algorithm.games), draw))
+        return state, algorithm.view(memory, here).features
+
+    state, features = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(start, key))
+    number = jnp.zeros(algorithm.games, jnp.int32)
+    return Game(state, features, number, jnp.ones_like(number, bool), number, jnp.zeros_like(number, float))
+
+
+def _checked(fault: Fault | None, env: Env[Any], here: Any, reward: Array, plays: Array) -> tuple[Fault | None, Any]:
+    """Remember the first game whose observation or reward is no number or out of bounds; nothing is learned of it."""
+    if fault is None or env.low is None or env.high is None:
+        return None, True
+    low, high = np.asarray(env.low), np.asarray(env.high)
+    slack = _TOLERANCE * np.where(np.isfinite(low) & np.isfinite(high), high - low, 0.0)
+    is_within = jnp.isfinite(here) & (here >= low - slack) & (here <= high + slack)
+    is_valid = jnp.all(is_within, axis=-1) & jnp.isfinite(reward)
+    is_bad = plays & ~is_valid
+    first = jnp.argmax(is_bad)
+    found = Fault(jnp.any(is_bad), here[first].astype(float), reward[first].astype(float))
+    return _select(fault.is_there, fault, found), is_valid
+
+
+def _select(condition: Array, new: Any, old: Any) -> Any:
+    """`jnp.where` over trees; the condition has fewer axes than the leaves, and they keep the old one's dtype."""
+
+    def select(new: Any, old: Any) -> Any:
+        if eqx.is_array(old) and jnp.issubdtype(old.dtype, jax.dtypes.extended):
+            return jnp.where(condition, new, old)
+        new, old = jnp.asarray(new), jnp.asarray(old)
+        shape = (*condition.shape, *(1 for _ in range(old.ndim - condition.ndim)))
+        return jnp.where(condition.reshape(shape), new.astype(old.dtype), old)
+
+    return jax.tree.map(select, new, old)

@@ -1,0 +1,169 @@
+"""Probes of the engine: the error of Q in a finite MDP, and maps of visits and counts over an observation space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from dorax.core.checks import InvalidInput, check_whole
+from dorax.engine.protocols import Change, Step, View
+from dorax.envs.simulation import EnvSpec
+from dorax.mdps import MDP
+
+
+class QErrorState(NamedTuple):
+    """A sum, what rounding took from it, and the sum at the start."""
+
+    total: Float[Array, ""]
+    lost: Float[Array, ""]
+    at_start: Float[Array, ""]
+
+    @property
+    def now(self) -> Float[Array, ""]:
+        return jnp.maximum(self.total + self.lost, 0.0)
+
+
+class QError(eqx.Module):
+    """The squared error of Q, weighted by how often the optimal policy visits each pair; kept one entry a step.
+
+    `answer` holds Q* and the weight of every pair, `moments` the weighted mean and variance of Q*.
+    A run ends early with an episode after which the error is at most the share `until` of its start.
+    """
+
+    answer: Float[Array, "states actions 2"]
+    moments: Float[Array, 2]
+    until: Float[Array, ""]
+    columns: tuple[str, ...] = eqx.field(default=("q_error",), static=True)
+    marks: None = eqx.field(default=None, static=True)
+
+    @classmethod
+    def of(cls, mdp: MDP, discount: float, states: int, until: float | None = None) -> QError:
+        """The probe of an MDP whose simulation has so many states, padding included."""
+        optimal_q = np.where(mdp.available, mdp.optimal_q(discount), 0.0)
+        occupancy = mdp.optimal_occupancy(discount)
+        mean = np.sum(occupancy * optimal_q)
+        variance = np.sum(occupancy * (optimal_q - mean) ** 2)
+        answer = np.pad(np.stack([optimal_q, occupancy], axis=-1), [(0, states - mdp.states), (0, 0), (0, 0)])
+        return cls(
+            jnp.asarray(answer, float),
+            jnp.asarray([mean, variance], float),
+            jnp.asarray(-1.0 if until is None else until, float),
+        )
+
+    def init(self, algorithm: Any, memory: Any) -> QErrorState:
+        mean, variance = self.moments
+        initial = algorithm.agent.update.initial_entry(algorithm.agent.discount)["q"]
+        error = jnp.asarray((initial - mean) ** 2 + variance, float)
+        return QErrorState(error, jnp.zeros(()), error)
+
+    def watch(self, state: QErrorState, step: Step, change: Change | None, observation: Any) -> QErrorState:
+        assert change is not None
+        optimum, weight = self.answer[step.features[0], step.action[0]]
+        gain, loss = (
+            jnp.where(step.learns[0], weight * (value[0] - optimum) ** 2, 0.0) for value in (change.new, change.old)
+        )
+        total, lost = _compensated_sum(state.total, state.lost, gain)
+        total, lost = _compensated_sum(total, lost, -loss)
+        return QErrorState(total, lost, state.at_start)
+
+    def record(self, state: QErrorState) -> tuple[Float[Array, ""], ...]:
+        return (state.now,)
+
+    def enough(self, state: QErrorState) -> Bool[Array, ""]:
+        return (self.until >= 0) & (state.now <= self.until * state.at_start)
+
+    def summary(self, state: Any) -> Mapping[str, Any]:
+        mean, variance = np.asarray(self.moments, np.float64)
+        return {"q_error_at_start": state.at_start, "q_error_of_zero": mean**2 + variance}
+
+
+class Maps(eqx.Module):
+    """Visits and counts over the observation space, recorded every so many episodes.
+
+    Args:
+        bins: equal bins along each dimension.
+        every: episodes between two snapshots.
+    """
+
+    bins: tuple[int, ...] = eqx.field(static=True)
+    every: int = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        check_whole("maps.every", self.every)
+        for bins in self.bins:
+            check_whole("a number of maps.bins", bins)
+
+
+class MapState(NamedTuple):
+    previous: Float[Array, " dims"]
+    visits: Int[Array, ...]
+
+
+class MapProbe(eqx.Module):
+    """`Maps` of one environment."""
+
+    maps: Maps = eqx.field(static=True)
+    low: tuple[float, ...] = eqx.field(static=True)
+    high: tuple[float, ...] = eqx.field(static=True)
+    marks: Sequence[int] = eqx.field(static=True)
+    columns: tuple[str, ...] = eqx.field(default=(), static=True)
+
+    @classmethod
+    def of(cls, maps: Maps, env: EnvSpec, episodes: int) -> MapProbe:
+        """The probe that records `maps` in an environment over so many episodes."""
+        if env.low is None or env.high is None:
+            raise InvalidInput("maps of a finite MDP; maps support environments whose observations are vectors")
+        if len(maps.bins) != len(env.low):
+            raise InvalidInput(f"maps.bins is {maps.bins}; allowed: one number for each of {len(env.low)} dimensions")
+        if not np.all(np.isfinite(env.low) & np.isfinite(env.high)):
+            raise InvalidInput(f"maps of observations from {env.low} to {env.high}; allowed: finite bounds")
+        marks = (*range(maps.every, episodes, maps.every), episodes)
+        return cls(maps, env.low, env.high, marks)
+
+    def init(self, algorithm: Any, memory: Any) -> MapState:
+        return MapState(jnp.zeros(len(self.low)), jnp.zeros(self.maps.bins, jnp.int32))
+
+    def watch(self, state: MapState, step: Step, change: Change | None, observation: Any) -> MapState:
+        """Count the state that was acted from."""
+        low, high, bins = (np.asarray(x) for x in (self.low, self.high, self.maps.bins))
+        index = jnp.floor((state.previous - low) / (high - low) * bins).astype(jnp.int32)
+        at = tuple(jnp.clip(index, 0, bins - 1))
+        plays = step.learns[0] | step.is_start[0]
+        visits = state.visits.at[at].add(step.learns[0].astype(jnp.int32))
+        return MapState(jnp.where(plays, observation[0], state.previous), visits)
+
+    def record(self, state: MapState) -> tuple[Float[Array, ""], ...]:
+        return ()
+
+    def enough(self, state: MapState) -> Bool[Array, ""]:
+        return jnp.zeros((), bool)
+
+    def summary(self, state: Any) -> Mapping[str, Any]:
+        return {}
+
+    def dims(self, name: str) -> tuple[str, ...]:
+        del name
+        return tuple(f"bin_{i}" for i in range(len(self.low)))
+
+    def snapshot(self, state: Any, views: Callable[[Any], View]) -> Mapping[str, np.ndarray]:
+        """Visits so far, and the counts at the centre of every bin, summed over actions."""
+        edges = [
+            low + (high - low) * (np.arange(n) + 0.5) / n
+            for low, high, n in zip(self.low, self.high, self.maps.bins, strict=True)
+        ]
+        centres = np.stack(np.meshgrid(*edges, indexing="ij"), axis=-1).reshape(-1, len(edges))
+        counts = np.asarray(views(jnp.asarray(centres, float)).counts).sum(axis=-1)
+        return {"visits": np.asarray(state.visits), "count": counts.reshape(-1, *self.maps.bins)}
+
+
+def _compensated_sum(total: Array, lost: Array, term: Array) -> tuple[Array, Array]:
+    """Neumaier's summation: what rounding takes from the total is kept beside it."""
+    updated = total + term
+    is_total_larger = jnp.abs(total) >= jnp.abs(term)
+    larger, smaller = jnp.where(is_total_larger, total, term), jnp.where(is_total_larger, term, total)
+    return updated, lost + ((larger - updated) + smaller)

@@ -1,0 +1,148 @@
+"""What comes back from training: a labelled dataset, and the trained learners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dorax.core.checks import InvalidInput
+from dorax.engine.lanes import Lane, Recording
+from dorax.engine.settings import Setting, labels
+from dorax.envs.simulation import EnvSpec
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_WORDS = {
+    "seed": ("seed", ""),
+    "setting": ("setting", ""),
+    "episode": ("episode", ""),
+    "return": ("return of the episode", "reward"),
+    "length": ("length of the episode", "steps"),
+    "steps": ("steps since the start", "steps"),
+    "total_steps": ("steps of the whole run", "steps"),
+    "test": ("training episodes before the test", "episodes"),
+    "test_return": ("return of the greedy test", "reward"),
+    "test_length": ("length of the greedy test", "steps"),
+    "q_error": ("error of Q", "reward²"),
+    "q_error_at_start": ("error of Q at the start", "reward²"),
+    "q_error_of_zero": ("error of Q = 0", "reward²"),
+    "snapshot": ("training episodes before the snapshot", "episodes"),
+    "visits": ("visits", "steps"),
+    "count": ("generalized count, summed over actions", "visits"),
+}
+
+
+class Trained(NamedTuple):
+    """A learner at the end of its run: its agent, what it has learned, and the steps that it made."""
+
+    agent: Any
+    memory: Any
+    steps: int
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """The outcome of `dorax.train`.
+
+    Attributes:
+        data: an `xarray.Dataset` with the dimensions seed and episode, preceded by setting where there are
+            settings. Its variables are `return`, `length` and `steps` (since the start of the run);
+            `total_steps`; on finite MDPs `q_error` (after the episode), `q_error_at_start` and
+            `q_error_of_zero`; with tests, `test_return` and `test_length` over the dimension test; with maps,
+            `visits` and `count` over the dimension snapshot. What a run did not reach is NaN.
+        spec: the environment, as learners know it.
+    """
+
+    data: xr.Dataset
+    spec: EnvSpec
+    settings: Sequence[Setting]
+    trained: Mapping[tuple[int, int], Trained]
+
+    def learner(self, seed: int | None = None, setting: int | Setting | None = None) -> Any:
+        """The trained learner of a seed, to act, to look into, to save or to train further.
+
+        Args:
+            seed: one whose learner was kept (see `learners` of `dorax.train`); by default the first.
+            setting: the number of a setting or the setting itself, if there were several.
+        """
+        kept = list(dict.fromkeys(seed for seed, _ in self.trained))
+        if not kept:
+            raise InvalidInput("no learner was kept; ask for some with train(..., learners=1)")
+        seed = kept[0] if seed is None else seed
+        if seed not in kept:
+            raise InvalidInput(
+                f"the learner of seed {seed} was not kept; allowed: {', '.join(map(str, kept))} "
+                "(train(..., learners=...) says which are)"
+            )
+        trained = self.trained[seed, self._index(setting)]
+        return trained.agent.learner(self.spec, trained.memory, steps=trained.steps, seed=seed)
+
+    def _index(self, setting: int | Setting | None) -> int:
+        if setting is None and len(self.settings) == 1:
+            return 0
+        if isinstance(setting, Mapping) and dict(setting) in [dict(known) for known in self.settings]:
+            return [dict(known) for known in self.settings].index(dict(setting))
+        if isinstance(setting, int) and 0 <= setting < len(self.settings):
+            return setting
+        known = "; ".join(labels(self.settings))
+        raise InvalidInput(f"setting is {setting!r}; allowed: 0 to {len(self.settings) - 1}, or one of {known}")
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name in self.data.variables:
+            raise AttributeError(f"a Result has no {name!r}; it is in its dataset: result.data[{name!r}]")
+        raise AttributeError(f"a Result has no {name!r}; it has data (an xarray.Dataset) and learner(seed, setting)")
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}: {size}" for name, size in self.data.sizes.items())
+        kept = sorted({seed for seed, _ in self.trained})
+        return f"<dorax.Result on {self.spec.name}: data ({sizes}); learners of seeds {kept}>"
+
+
+def dataset(
+    lanes: Lane,
+    probes: Sequence[Any],
+    recording: Recording,
+    episodes: int | None,
+    settings: Sequence[Setting],
+    seeds: Sequence[int],
+    name: str,
+) -> xr.Dataset:
+    """The dataset of lanes whose arrays begin with the axes seed and setting."""
+    import xarray as xr
+
+    rows = int(np.max(lanes.episode, initial=1)) if episodes is None else episodes
+    episode = np.arange(1, min(rows, recording.episodes) + 1)
+    is_recorded = episode <= lanes.episode[..., None]
+    log = np.where(is_recorded[..., None], lanes.log[:, :, : len(episode)], np.nan)
+    dims = ("seed", "setting", "episode")
+    columns = ("return", "length", *(column for probe in probes for column in probe.columns))
+    data = xr.Dataset(
+        {column: (dims, log[..., i]) for i, column in enumerate(columns)},
+        coords={"seed": list(seeds), "setting": labels(settings), "episode": episode},
+        attrs={"environment": name},
+    )
+    data["steps"] = (dims, np.cumsum(log[..., 1], axis=-1, dtype=np.float64))
+    data["total_steps"] = (dims[:2], lanes.steps)
+    for probe, state in zip(probes, lanes.probes, strict=True):
+        for variable, values in probe.summary(state).items():
+            data[variable] = (dims[: np.ndim(values)], values)
+    if recording.test_every is not None and lanes.tests is not None:
+        test = recording.test_every * np.arange(1, len(episode) // recording.test_every + 1)
+        is_tested = test <= lanes.episode[..., None]
+        tests = np.where(is_tested[..., None], lanes.tests.log[:, :, : len(test)], np.nan)
+        data = data.assign_coords(test=test)
+        for i, variable in enumerate(("test_return", "test_length")):
+            data[variable] = ((*dims[:2], "test"), tests[..., i])
+    return data
+
+
+def with_words(data: xr.Dataset) -> xr.Dataset:
+    """The dataset with long names and units, so that plots label their axes."""
+    for name, (long_name, units) in _WORDS.items():
+        if name in data.variables:
+            data[name].attrs |= {"long_name": long_name} | ({"units": units} if units else {})
+    return data

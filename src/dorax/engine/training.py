@@ -1,0 +1,291 @@
+"""Training: an agent, an environment and seeds become a labelled dataset and trained learners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dorax.core.checks import InvalidInput, check_probability, check_whole, in_brief
+from dorax.engine.driver import Program, new_lanes, run_blocks, views
+from dorax.engine.lanes import Lane, Limits, Recording, has_work
+from dorax.engine.probes import MapProbe, Maps
+from dorax.engine.result import Result, Trained, dataset, with_words
+from dorax.engine.running import Layout, Progress, by_seed_and_setting, in_chunks, lay_out, seed_list
+from dorax.engine.settings import Setting, setting_list, stacked, with_setting
+from dorax.envs.simulation import Environments, environments
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_UNLIMITED = 2**31 - 1
+_MOST_LOGGED = 2**16  # episodes of a run that is limited by its steps alone
+
+
+@dataclass(frozen=True)
+class Training:
+    """What `train` does, as data: call it with settings and seeds for the dataset."""
+
+    agent: Any
+    env: Any
+    episodes: int | None = None
+    steps: int | None = None
+    until: float | None = None
+    test_every: int | None = None
+    maps: Maps | None = None
+    lanes: int = 1
+    states: int = 1
+
+    def __call__(
+        self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None = None
+    ) -> xr.Dataset:
+        return train(**vars(self), settings=settings, seeds=seeds, progress=progress, learners=[]).data
+
+
+def train(
+    agent: Any,
+    env: Any,
+    episodes: int | None = None,
+    seeds: int | Sequence[int] = 1,
+    *,
+    steps: int | None = None,
+    settings: Sequence[Setting] | None = None,
+    params: Any = None,
+    until: float | None = None,
+    test_every: int | None = None,
+    maps: Maps | None = None,
+    probes: Sequence[Any] = (),
+    learners: int | Sequence[int] = 1,
+    lanes: int = 1,
+    states: int = 1,
+    progress: Progress | None = None,
+) -> Result:
+    """Train one learner for every seed, and for every setting if there are any, all side by side.
+
+    The same seed gives the same numbers bit for bit on a CPU, whatever runs beside it, with
+    tests, maps and other probes or without.
+
+    Args:
+        agent: a `TabularAgent` (on finite MDPs), a `LinearAgent` or a `DeepAgent` (in functional environments);
+            or a trained learner, which is trained further.
+        env: a finite MDP (`dorax.mdps`) or a functional environment (`dorax.envs`, or any with gymnax's
+            interface); or a list with one for each seed, which differ in numbers only.
+        episodes: the training episodes of each learner.
+        seeds: a number of seeds (0, 1, ...) or their list.
+        steps: the most steps of each learner; give this, `episodes` or both.
+        settings: numbers to replace in the agent, such as `dorax.grid(temperature=(1, 3, 10))`.
+        params: parameters of a functional environment, if not its own.
+        until: on finite MDPs, end a run once an episode ends with `q_error` at or below this share of its start.
+        test_every: play a greedy episode, from which nothing is learned, after every so many episodes.
+        maps: record visits and counts over the observation space; see `Maps`.
+        probes: further probes of the run (`dorax.engine.protocols.Probe`).
+        learners: seeds whose trained learners are kept: the first so many, or their list. They may be large.
+        lanes: run at least so many lanes, idle ones among them, so that calls of different sizes share a program.
+        states: pad a finite MDP to at least so many states, likewise.
+        progress: called with the share that is done and the steps made so far.
+
+    Returns:
+        A `Result` with the dataset (`data`) and the trained learners (`learner`).
+    """
+    agent, memory = _agent_and_memory(agent)
+    chosen, variants = seed_list(seeds), setting_list(settings)
+    kept = _kept_seeds(learners, chosen)
+    _check_counts(episodes=episodes, steps=steps, test_every=test_every, lanes=lanes, states=states)
+    agent.check_env(env)
+    world = environments(env, params, len(chosen), states)
+    agent.algorithm(world.spec)  # refuses what does not fit before anything is compiled
+    agents = stacked(agent, variants)
+    watching = _probes(agents, world, episodes, until, maps, probes)
+    layout = lay_out(agents, world.own, len(variants), chosen, lanes)
+    program = Program(layout.agents, world.shared, layout.own_env, watching, _limits(episodes, steps), layout.keys)
+    pauses = test_every is not None or any(probe.marks is not None for probe in watching)
+    recording = _recording(episodes, steps, test_every)._replace(pauses=pauses)
+    if memory is not None:
+        memory = _repeated(memory, agent.algorithm(_unstacked(world)), len(layout.is_wanted))
+    ended = jax.device_put(new_lanes(program, memory, layout.is_wanted, recording=recording), layout.sharding)
+    ended, snapshots = _run(program, ended, recording, layout, progress)
+    shape = len(chosen), len(variants)
+    recorded = by_seed_and_setting(_recorded(ended), *shape)
+    data = dataset(recorded, watching, recording, episodes, variants, chosen, world.spec.name)
+    data = _with_snapshots(data, watching, snapshots, shape).transpose("setting", "seed", ...)
+    data = with_words(data if settings is not None else data.isel(setting=0, drop=True))
+    return Result(data, world.spec, variants, _trained(agent, ended, variants, chosen, kept))
+
+
+def _recorded(lanes: Lane) -> Lane:
+    """What the dataset is made of. Memories may be large: they stay where they are."""
+    nothing: Any = None
+    return lanes._replace(memory=nothing, game=nothing, clock=nothing, fault=nothing)
+
+
+def _with_snapshots(
+    data: xr.Dataset, probes: Sequence[Any], snapshots: dict[int, list[Any]], shape: tuple[int, int]
+) -> xr.Dataset:
+    """The dataset with the snapshots of probes, over the dimension snapshot."""
+    for i, taken in snapshots.items():
+        for name in taken[0]:
+            values = by_seed_and_setting(np.stack([each[name] for each in taken], axis=1), *shape)
+            dims = ("seed", "setting", "snapshot", *probes[i].dims(name))
+            data = data.assign({name: (dims, values)}).assign_coords(snapshot=list(probes[i].marks))
+    return data
+
+
+def _trained(
+    agent: Any, lanes: Lane, settings: Sequence[Setting], seeds: Sequence[int], kept: Sequence[int]
+) -> dict[tuple[int, int], Trained]:
+    wanted = [(seed, i) for seed in kept for i in range(len(settings))]
+    at = np.asarray([list(seeds).index(seed) * len(settings) + i for seed, i in wanted], int)
+    memories = jax.tree.map(lambda leaf: np.asarray(leaf[at]), lanes.memory) if wanted else None
+    steps = np.asarray(lanes.steps)[at]
+    return {
+        (seed, i): Trained(
+            with_setting(agent, settings[i]), jax.tree.map(lambda leaf, n=n: leaf[n], memories), int(steps[n])
+        )
+        for n, (seed, i) in enumerate(wanted)
+    }
+
+
+def _agent_and_memory(agent: Any) -> tuple[Any, Any]:
+    """The agent, and the memory to start from if it is a trained learner."""
+    if hasattr(agent, "memory") and hasattr(agent, "agent"):
+        return agent.agent, agent.memory
+    if isinstance(agent, type) or not hasattr(agent, "algorithm"):
+        raise InvalidInput(
+            f"agent is {in_brief(agent)}; allowed: a TabularAgent, a LinearAgent, a DeepAgent or a learner"
+        )
+    return agent, None
+
+
+def _unstacked(world: Environments) -> Any:
+    """The environment of one lane."""
+    return eqx.combine(world.shared, jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), world.own))
+
+
+def _repeated(memory: Any, algorithm: Any, lanes: int) -> Any:
+    """A learner's memory for every lane, padded to the states that the engine adds."""
+    like = jax.eval_shape(algorithm.init, jax.random.key(0))
+
+    def fitted(leaf: Any, like: Any) -> np.ndarray:
+        leaf = np.asarray(leaf, like.dtype)
+        missing = [max(0, wanted - size) for wanted, size in zip(like.shape, leaf.shape, strict=True)]
+        return np.stack([np.pad(leaf, [(0, more) for more in missing])] * lanes)
+
+    try:
+        return jax.tree.map(fitted, memory, like)
+    except ValueError:
+        raise InvalidInput("the learner was trained for another kind of environment; allowed: the same kind") from None
+
+
+def _kept_seeds(learners: int | Sequence[int], seeds: list[int]) -> list[int]:
+    if isinstance(learners, int | np.integer):
+        return seeds[: int(learners)]
+    unknown = [seed for seed in learners if seed not in seeds]
+    if unknown:
+        raise InvalidInput(f"learners names the seed {unknown[0]}; allowed: some of the seeds that are trained")
+    return [int(seed) for seed in learners]
+
+
+def _check_counts(*, episodes: int | None, steps: int | None, test_every: int | None, lanes: int, states: int) -> None:
+    if episodes is None and steps is None:
+        raise InvalidInput("neither episodes nor steps is given; allowed: one of them, or both")
+    given = {"episodes": episodes, "steps": steps, "test_every": test_every, "lanes": lanes, "states": states}
+    for name, number in given.items():
+        if number is not None:
+            check_whole(name, number)
+    if test_every is not None and episodes is not None and test_every > episodes:
+        raise InvalidInput(f"test_every is {test_every}; allowed: up to the {episodes} episodes")
+
+
+def _limits(episodes: int | None, steps: int | None) -> Limits:
+    numbers = (_UNLIMITED if episodes is None else episodes, _UNLIMITED if steps is None else steps, _UNLIMITED)
+    return Limits(*(jnp.asarray(number, jnp.int32) for number in numbers))
+
+
+def _recording(episodes: int | None, steps: int | None, test_every: int | None) -> Recording:
+    """Room for all episodes, and often for more: runs of similar length then share one compiled program."""
+    episodes = min(steps or 1, _MOST_LOGGED) if episodes is None else episodes
+    return Recording(max(1024, 1 << (episodes - 1).bit_length()), test_every)
+
+
+def _probes(
+    agents: Any, world: Environments, episodes: int | None, until: float | None, maps: Maps | None, more: Sequence[Any]
+) -> tuple[Any, ...]:
+    found: list[Any] = []
+    if until is not None:
+        check_probability("until", until)
+    if world.mdp is not None and hasattr(agents, "error_probe"):
+        found.append(agents.error_probe(world.mdp, world.shared, until))
+    elif until is not None:
+        raise InvalidInput("until is given where the error of Q is not known; until supports tables on one finite MDP")
+    if maps is not None:
+        if not isinstance(maps, Maps):
+            raise InvalidInput(f"maps is {maps!r}; allowed: Maps(bins, every)")
+        if episodes is None:
+            raise InvalidInput("maps is given without episodes; maps supports runs with a number of episodes")
+        found.append(MapProbe.of(maps, world.spec, episodes))
+    return (*found, *more)
+
+
+def _run(
+    program: Program, lanes: Lane, recording: Recording, layout: Layout, progress: Progress | None
+) -> tuple[Lane, dict[int, list[Any]]]:
+    """All lanes to their end, with a pause at every mark of a probe."""
+    wanted = np.asarray(layout.is_wanted)
+    snapshots: dict[int, list[Any]] = {i: [] for i, probe in enumerate(program.probes) if probe.marks is not None}
+    for mark in [*sorted({mark for i in snapshots for mark in program.probes[i].marks}), _UNLIMITED]:
+        limits = program.limits._replace(mark=jnp.asarray(mark, jnp.int32))
+        lanes = _run_to(program._replace(limits=limits), lanes, recording, layout, wanted, progress)
+        for i, taken in snapshots.items():
+            if mark in program.probes[i].marks:
+                taken.append(program.probes[i].snapshot(lanes.probes[i], partial(views, program, lanes.memory)))
+    if progress is not None:
+        progress(1.0, _steps_made(lanes, wanted))
+    return lanes, snapshots
+
+
+def _run_to(
+    program: Program, lanes: Lane, recording: Recording, layout: Layout, wanted: Any, progress: Progress | None
+) -> Lane:
+    """All lanes until they pause at the mark or are done."""
+
+    def advance(lanes: Lane, blocks: int) -> Lane:
+        return run_blocks(program, lanes, jnp.asarray(blocks, jnp.int32), recording=recording, mesh=layout.mesh)
+
+    def is_running(lanes: Lane) -> bool:
+        return bool(np.any(has_work(lanes, program.limits)))
+
+    for ran in in_chunks(advance, lanes, is_running):
+        lanes = ran
+        _check_faults(lanes)
+        if progress is not None:
+            progress(_share_done(lanes, program.limits, wanted), _steps_made(lanes, wanted))
+    return lanes
+
+
+def _share_done(lanes: Lane, limits: Limits, wanted: np.ndarray) -> float:
+    """The mean over the lanes that somebody waits for."""
+    by_episode = np.asarray(lanes.episode) / int(limits.episodes)
+    by_step = np.asarray(lanes.steps) / int(limits.steps)
+    share = np.where(lanes.is_running, np.maximum(by_episode, by_step), 1.0)
+    return float(np.minimum(share[wanted], 0.999).mean())
+
+
+def _steps_made(lanes: Lane, wanted: np.ndarray) -> int:
+    return int(np.asarray(lanes.steps, np.int64)[wanted].sum())
+
+
+def _check_faults(lanes: Lane) -> None:
+    if lanes.fault is None or not np.any(lanes.fault.is_there):
+        return
+    lane = int(np.argmax(lanes.fault.is_there))
+    observation, reward = np.asarray(lanes.fault.observation)[lane].tolist(), float(lanes.fault.reward[lane])
+    raise InvalidInput(
+        f"after {int(lanes.steps[lane])} steps the observation is {[float(f'{x:g}') for x in observation]} "
+        f"and the reward {reward:g}; allowed: numbers, within the bounds that the environment declares"
+    )

@@ -1,0 +1,102 @@
+"""Any environment of ours as a Gymnasium environment, to play an episode in and to look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+
+from dorax.core.checks import InvalidInput, in_brief
+from dorax.envs.finite import FiniteEnv
+from dorax.mdps import MDP
+
+_SIDE = 200  # pixels of a picture of an environment that draws none itself
+
+
+class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
+    """A functional environment to step through.
+
+    Ours are drawn as Gymnasium draws its own; others show their observation as bars.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012 - Gymnasium's own convention
+
+    def __init__(self, env: Any, params: Any = None, render_mode: str | None = None) -> None:
+        self._env, self._params = env, env.default_params if params is None else params
+        self.render_mode = render_mode
+        self.observation_space = env.observation_space(self._params)
+        self.action_space = gymnasium.spaces.Discrete(int(env.action_space(self._params).n))
+        self._reset, self._step = jax.jit(env.reset_env), jax.jit(env.step_env)
+        self._is_truncated = jax.jit(env.is_truncated)
+        self._state: Any = None
+        self._observation = np.zeros(0)
+        self._drawing: Any = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed, options=options)
+        observation, self._state = self._reset(self._key(), self._params)
+        self._observation = np.asarray(observation)
+        return self._observation, {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        observation, self._state, reward, terminated, _ = self._step(self._key(), self._state, action, self._params)
+        self._observation = np.asarray(observation)
+        truncated = bool(self._is_truncated(self._state, self._params))
+        return self._observation, float(reward), bool(terminated), truncated and not bool(terminated), {}
+
+    def render(self) -> Any:
+        """A picture: that of Gymnasium's own where this is one of its environments, else bars."""
+        name = {"SparseMountainCar": "MountainCar-v0", "SparseAcrobot": "Acrobot-v1"}.get(type(self._env).__name__)
+        if name is None:
+            return _bars(self._observation)
+        if self._drawing is None:
+            self._drawing = _made(name)
+        self._drawing.unwrapped.state = np.asarray(self._state[:-1], float)
+        return self._drawing.render()
+
+    def _key(self) -> jax.Array:
+        return jax.random.key(self.np_random.integers(2**32, dtype=np.uint32))
+
+
+def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+    """A Gymnasium environment of a finite MDP, a functional environment, or of one already, by itself or by its id."""
+    if isinstance(env, str):
+        return _made(env) if render_mode else gymnasium.make(env)
+    if isinstance(env, gymnasium.Env):
+        return env
+    if isinstance(env, MDP):
+        return FiniteEnv(env, render_mode)
+    if hasattr(env, "step_env") and not isinstance(env, type):
+        return SimulatedEnv(env, render_mode=render_mode)
+    raise InvalidInput(
+        f"the environment is {in_brief(env)}; allowed: a finite MDP, a functional environment, a gymnasium.Env or its id"
+    )
+
+
+def _made(name: str) -> Any:
+    try:
+        drawing = gymnasium.make(name, render_mode="rgb_array")
+        drawing.reset()
+        drawing.render()
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise InvalidInput(
+            f"{name} cannot be drawn: {str(error).splitlines()[0]}; install it with pip install 'gymnasium[classic-control]'"
+        ) from None
+    return drawing
+
+
+def _bars(observation: np.ndarray) -> np.ndarray:
+    """A bar for every number of an observation, between the largest sizes seen in it."""
+    numbers = np.asarray(observation, float).ravel()[:_SIDE]
+    picture = np.full((_SIDE, _SIDE, 3), 255, np.uint8)
+    size = max(float(np.abs(numbers).max(initial=0.0)), 1e-9)
+    edges = np.linspace(0, _SIDE, len(numbers) + 1).astype(int)
+    for number, left, right in zip(numbers, edges, edges[1:], strict=False):
+        end = int(_SIDE / 2 * (1 - number / size))
+        low, high = sorted((_SIDE // 2, end))
+        picture[low : max(high, low + 1), left : max(right - 1, left + 1)] = (0, 114, 178)
+    return picture

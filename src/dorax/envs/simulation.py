@@ -1,0 +1,276 @@
+"""Environments for the engine: pure simulations whose numbers are leaves and whose chance comes in as an argument.
+
+A finite MDP and a functional environment (ours, or any with gymnax's interface) are two
+kinds of the same thing. What differs between two environments of a kind are numbers, so
+they share compiled programs, and every lane of a run may have numbers of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from dorax.core.checks import InvalidInput
+from dorax.envs.functional import check_spaces
+from dorax.mdps import MDP
+
+State = TypeVar("State")
+Observation = Any  # an array: a vector, a picture, the number of a state
+
+_BEFORE = 2**32 - 1  # the number of the block before the first
+
+
+class Draws(NamedTuple):
+    """The random numbers of consecutive steps of one game: the environment's, the rule's, and the algorithm's key."""
+
+    world: Any
+    rule: Float[Array, " steps"]
+    learner: PRNGKeyArray
+
+
+class Env(Protocol[State]):
+    """What the engine asks of an environment. All randomness comes in as a draw.
+
+    Attributes:
+        block: the number of steps whose random numbers are drawn together.
+        actions: the number of actions.
+        low: the lowest observation, or None where nothing is to be checked.
+        high: the highest observation.
+    """
+
+    @property
+    def block(self) -> int: ...
+    @property
+    def actions(self) -> int: ...
+    @property
+    def low(self) -> tuple[float, ...] | None: ...
+    @property
+    def high(self) -> tuple[float, ...] | None: ...
+
+    def draws(self, key: PRNGKeyArray, block: Int[Array, ""]) -> Draws:
+        """The random numbers of one block of steps; they depend on nothing but the key and the block's number."""
+        ...
+
+    def reset(self, draw: Any) -> tuple[Observation, State]: ...
+
+    def step(
+        self, draw: Any, state: State, action: Int[Array, ""]
+    ) -> tuple[Observation, State, Float[Array, ""], Bool[Array, ""], Bool[Array, ""]]:
+        """Observation, state, reward, terminated and truncated."""
+        ...
+
+
+class FiniteState(NamedTuple):
+    """The number of a state, and the steps of the episode so far."""
+
+    number: Int[Array, ""]
+    time: Int[Array, ""]
+
+
+class FiniteSimulation(eqx.Module):
+    """A finite MDP: arrays over states x actions (x successors), and alias tables of the start distribution.
+
+    `successor` is -1 where the episode ends. States are padded with unreachable ones, so
+    that MDPs of similar size share one compiled program.
+    """
+
+    successor: Int[Array, "states actions successors"]
+    cumulative: Float[Array, "states actions successors"]
+    reward: Float[Array, "states actions successors"]
+    available: Bool[Array, "states actions"]
+    start_accept: Float[Array, " starts"]
+    start_alias: Int[Array, " starts"]
+    start_state: Int[Array, " starts"]
+    max_steps: Int[Array, ""]
+    block: int = eqx.field(default=64, static=True)
+    low: None = eqx.field(default=None, static=True)
+    high: None = eqx.field(default=None, static=True)
+
+    @property
+    def actions(self) -> int:
+        return self.available.shape[-1]
+
+    def draws(self, key: PRNGKeyArray, block: Int[Array, ""]) -> Draws:
+        uniforms = jax.random.uniform(jax.random.fold_in(key, block), (self.block, 2))
+        learner = jax.random.fold_in(jax.random.fold_in(key, 2**31 - 1), block)
+        return Draws(uniforms[:, 0], uniforms[:, 1], learner)
+
+    def reset(self, draw: Float[Array, ""]) -> tuple[Int[Array, ""], FiniteState]:
+        """A start state, by Walker's alias method: constant time whatever their number."""
+        scaled = draw * self.start_accept.shape[0]
+        index = jnp.minimum(scaled.astype(jnp.int32), self.start_accept.shape[0] - 1)
+        is_kept = scaled - index < self.start_accept[index]
+        state = jnp.where(is_kept, self.start_state[index], self.start_alias[index])
+        return state, FiniteState(state, jnp.zeros((), jnp.int32))
+
+    def step(
+        self, draw: Float[Array, ""], state: FiniteState, action: Int[Array, ""]
+    ) -> tuple[Int[Array, ""], FiniteState, Float[Array, ""], Bool[Array, ""], Bool[Array, ""]]:
+        k = 0
+        if self.successor.shape[2] > 1:
+            k = jnp.sum(draw >= self.cumulative[state.number, action, :-1])
+        successor = self.successor[state.number, action, k]
+        arrived, time = jnp.maximum(successor, 0), state.time + 1
+        reward = self.reward[state.number, action, k]
+        return arrived, FiniteState(arrived, time), reward, successor < 0, time >= self.max_steps
+
+
+class FunctionalDraw(NamedTuple):
+    """A key for a step, and a start of an episode in case one is needed: cheaper than a branch in every step."""
+
+    key: PRNGKeyArray
+    start: tuple[Any, Any]
+
+
+class FunctionalSimulation(eqx.Module):
+    """A functional environment with gymnax's interface and its parameters."""
+
+    env: Any = eqx.field(static=True)
+    params: Any
+    actions: int = eqx.field(static=True)
+    low: tuple[float, ...] = eqx.field(static=True)
+    high: tuple[float, ...] = eqx.field(static=True)
+    block: int = eqx.field(default=256, static=True)
+
+    def draws(self, key: PRNGKeyArray, block: Int[Array, ""]) -> Draws:
+        for_rule, for_world, for_learner = jax.random.split(jax.random.fold_in(key, block), 3)
+        keys = jax.random.split(for_world, self.block)
+        # A key belongs to the step that leaves a state, and is used when that state is left: one step later.
+        last = jax.random.fold_in(jax.random.split(jax.random.fold_in(key, block - 1), 3)[1], self.block - 1)
+        first = jax.random.split(jax.random.fold_in(key, _BEFORE))[0]
+        before = jnp.where(block == 0, first, last)
+        keys = jnp.concatenate([before[None], keys[:-1]])
+        world = FunctionalDraw(keys, jax.vmap(self.env.reset_env, in_axes=(0, None))(keys, self.params))
+        return Draws(world, jax.random.uniform(for_rule, (self.block,)), for_learner)
+
+    def reset(self, draw: FunctionalDraw) -> tuple[Any, Any]:
+        return draw.start
+
+    def step(self, draw: FunctionalDraw, state: Any, action: Int[Array, ""]) -> tuple[Any, Any, Any, Any, Any]:
+        here, state, reward, terminated, _ = self.env.step_env(draw.key, state, action, self.params)
+        return here, state, jnp.asarray(reward, float), terminated, self.env.is_truncated(state, self.params)
+
+
+@dataclass(frozen=True, eq=False)
+class EnvSpec:
+    """What a learner has to know of an environment: its actions, and its states or the bounds of its observations.
+
+    `available` are the actions of each state of a finite MDP, as booleans; `low` and `high`
+    bound the observations of other environments.
+    """
+
+    name: str
+    actions: int
+    available: np.ndarray | None = None
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    block: int = 256
+
+
+class Environments(NamedTuple):
+    """The environments of a run: numbers shared by all lanes, numbers with an axis over seeds, and their description.
+
+    What is in `shared` is None in `own` and the other way round; `mdp` is the one finite MDP of all lanes, if it is one.
+    """
+
+    shared: Any
+    own: Any
+    spec: EnvSpec
+    mdp: MDP | None
+
+
+def environments(env: Any, params: Any, seeds: int, least_states: int = 1) -> Environments:
+    """One environment for all lanes, or a list of them with one for each seed.
+
+    Args:
+        env: a finite MDP, a functional environment (ours, or any with gymnax's interface), or a list of either.
+        params: parameters of a functional environment; its own by default.
+        seeds: the number of seeds.
+        least_states: states that a finite MDP is padded to at least, so that several share a program.
+    """
+    each = env if isinstance(env, list) else [env]
+    if len(each) not in (1, seeds):
+        raise InvalidInput(f"env is a list of {len(each)} environments; allowed: one for each of {seeds} seeds")
+    made = [_simulation(one, params, least_states) for one in each]
+    spec = _spec(each[0], made[0])
+    if not isinstance(env, list):
+        return Environments(made[0], jax.tree.map(lambda _: None, made[0]), spec, env if isinstance(env, MDP) else None)
+    kinds = {(jax.tree.structure(one), tuple(leaf.shape for leaf in jax.tree.leaves(one))) for one in made}
+    if len(kinds) > 1:
+        raise InvalidInput("the environments of the list differ in kind or size; allowed: ones that differ in numbers")
+    own = jax.tree.map(lambda *leaves: np.stack(leaves), *made)
+    return Environments(jax.tree.map(lambda _: None, made[0]), own, spec, None)
+
+
+def _simulation(env: Any, params: Any, least_states: int) -> FiniteSimulation | FunctionalSimulation:
+    if isinstance(env, MDP):
+        if params is not None:
+            raise InvalidInput("params is given with a finite MDP; params are those of functional environments")
+        return _finite(env, least_states)
+    if least_states != 1:
+        raise InvalidInput("states is given with a functional environment; states pads finite MDPs")
+    if not hasattr(env, "is_truncated"):
+        raise InvalidInput(f"{type(env).__name__} has no is_truncated; allowed: an environment as of gymnax 1.0")
+    params = env.default_params if params is None else params
+    low, high, actions = check_spaces(env, params)
+    numbers = jax.tree.map(jnp.asarray, params)
+    return FunctionalSimulation(env, numbers, actions, tuple(low.tolist()), tuple(high.tolist()))
+
+
+def _spec(env: Any, made: FiniteSimulation | FunctionalSimulation) -> EnvSpec:
+    if isinstance(env, MDP):
+        return EnvSpec(env.name, env.actions, available=env.available, block=made.block)
+    name = str(getattr(env, "name", type(env).__name__))
+    return EnvSpec(name, made.actions, low=made.low, high=made.high, block=made.block)
+
+
+def _finite(mdp: MDP, least_states: int) -> FiniteSimulation:
+    padding = padded_size(max(mdp.states, least_states)) - mdp.states
+
+    def padded(array: np.ndarray, dtype: type) -> jax.Array:
+        return jnp.asarray(np.pad(array, [(0, padding)] + [(0, 0)] * (array.ndim - 1)), dtype)
+
+    accept, alias = _alias_table(mdp.start)
+    state = np.flatnonzero(mdp.start)
+    return FiniteSimulation(
+        successor=padded(np.where(mdp.terminal, -1, mdp.successor), jnp.int32),
+        cumulative=padded(np.cumsum(mdp.probability, axis=2), float),
+        reward=padded(mdp.reward, float),
+        available=padded(mdp.available, bool),
+        start_accept=jnp.asarray(accept, float),
+        start_alias=jnp.asarray(state[alias], jnp.int32),
+        start_state=jnp.asarray(state, jnp.int32),
+        max_steps=jnp.asarray(mdp.max_steps, jnp.int32),
+    )
+
+
+def padded_size(states: int) -> int:
+    """The next power of 4, and a few: memory is cheap, a compilation is a second.
+
+    The few keep the tables of neighbouring lanes from falling on the same cache lines.
+    """
+    size = 16
+    while size < states:
+        size *= 4
+    return size + 8
+
+
+def _alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Walker's alias method: keep index i with probability accept[i], else take alias[i]."""
+    weight = probability[probability > 0] * np.count_nonzero(probability)
+    accept, alias = np.ones(len(weight)), np.arange(len(weight))
+    small = [i for i, w in enumerate(weight) if w < 1]
+    large = [i for i, w in enumerate(weight) if w >= 1]
+    while small and large:
+        i, j = small.pop(), large[-1]
+        accept[i], alias[i] = weight[i], j
+        weight[j] -= 1 - weight[i]
+        if weight[j] < 1:
+            small.append(large.pop())
+    return accept, alias
