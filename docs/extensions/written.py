@@ -117,7 +117,7 @@ def _yardstick_table(path: Path) -> str:
 def _what_ran(name: str, experiment: Experiment) -> str:
     recorded = len(list((ROOT / "results" / name).glob("*.nc")))
     time = f"{recorded} are recorded, in `results/{name}`"
-    if experiment.long_runs is None:
+    if not experiment.is_recorded:
         seconds = _durations.expected_seconds([name])[name]
         time = "a moment" if seconds < 1 else f"about {_durations.in_words(seconds)} on two cores"
     return f"`dorax run {name}`: {experiment.extent(experiment.size)}; {time}"
