@@ -9,6 +9,7 @@ from dorax import cli, experiments
 from dorax.study import figures, repository
 from dorax.study.claims import judged
 from dorax.study.experiment import Size
+from dorax.study.publishing import published_claims
 from dorax.study.report import write_report
 from dorax.study.results import run
 from dorax.study.store import Store
@@ -72,3 +73,21 @@ def test_a_new_figure_is_one_new_file_found_without_editing_a_list(monkeypatch, 
     (tmp_path / "another_tree.py").write_text(source.read_text())
     monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path)])
     assert "another_tree" in experiments.find()
+
+
+def test_a_finding_is_the_verdict_of_one_of_the_claims():
+    findings = [(each.finding, each.claims) for each in EXPERIMENTS.values() if each.finding is not None]
+    assert len(findings) <= 15
+    for finding, claims in findings:
+        assert finding.claim in [claim.text for claim in claims]
+        assert finding.question.endswith("?")
+        assert finding.effect.count("{}") == 1
+
+
+def test_published_claims_are_claims_of_the_experiments():
+    rows = published_claims()
+    assert rows
+    for row in rows:
+        experiment = EXPERIMENTS[row["experiment"]]
+        assert row["claim"] in [claim.text for claim in experiment.claims]
+        assert row["figure"] == experiment.figure

@@ -71,12 +71,11 @@ class Report:
 
     out: Path = Path("out")
     """The folder with results."""
-    readme: Path | None = None
-    """Also put the table of claims and the headline figure into this README, and keep how long all of it took."""
+    publish: bool = False
+    """Also copy claims, durations and figures into results/ and docs/, and update the findings in the README."""
 
     def __call__(self, at_hand: dict[str, Results] | None = None) -> None:
-        from dorax.experiments import _durations
-        from dorax.study.readme import update_readme
+        from dorax.study.publishing import publish
         from dorax.study.report import verdicts_by_experiment, write_report
         from dorax.study.store import Store
 
@@ -88,9 +87,8 @@ class Report:
         for name, verdicts in verdicts_by_experiment(claims).items():
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("holds", "fails", "unclear"))
             print(f"{name:22} {words}")
-        if self.readme is not None:
-            update_readme(self.readme, experiments, claims, self.out)
-            _durations.record(self.out / "durations.json")
+        if self.publish:
+            publish(experiments, claims, store)
         print(f"wrote {self.out / 'report.html'} and {self.out / 'claims.json'}")
 
 
@@ -263,7 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]:
-    from dorax.experiments._durations import expected_seconds, in_words
+    from dorax.study.durations import expected_seconds, in_words
     from dorax.study.progress import watching
     from dorax.study.results import RunOptions, run
     from dorax.study.store import Store

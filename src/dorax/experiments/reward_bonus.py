@@ -13,7 +13,7 @@ from dorax import mdps
 from dorax.core import EpsilonGreedy, EValues, InverseCount, Sample, Visits
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, faster
-from dorax.study.experiment import AXES, Axis, Condition, Experiment, Size
+from dorax.study.experiment import AXES, Axis, Condition, Experiment, Finding, Size
 from dorax.study.measures import times_to_threshold
 from dorax.study.results import Results
 from dorax.study.statistics import mean
@@ -94,4 +94,9 @@ EXPERIMENT = Experiment(
     claims=claims(),
     draw=draw,
     order=20,
+    finding=Finding(
+        "In a bonus of 1/c at one fixed scale, do generalized counts learn faster than visits?",
+        "generalized counts (γ_E = 0.9) beat plain visits (by step)",
+        "{} times as fast, by step",
+    ),
 )

@@ -14,7 +14,7 @@ from dorax.core import LLL, UCB, EpsilonGreedy, EValues, Sample, Softmax, Visits
 from dorax.mdps import MDP
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, time_ratio
-from dorax.study.experiment import AXES, Axis, Condition, Experiment, Size, Table
+from dorax.study.experiment import AXES, Axis, Condition, Experiment, Finding, Size, Table
 from dorax.study.measures import THRESHOLD, times_to_threshold
 from dorax.study.results import LeftOut, Results
 from dorax.study.statistics import Interval, Times, bootstrap, median
@@ -284,6 +284,11 @@ EXPERIMENT = Experiment(
     ],
     draw=draw,
     order=70,
+    finding=Finding(
+        "As a deep sea grows, does the time to solve it grow more slowly with E-values than with visits?",
+        "on deep sea, time grows more slowly with LLL softmax, E-values than with visits (by episode)",
+        "exponent smaller by {}",
+    ),
     size=Size(seeds=24, tuning_seeds=12),
     tables=tables,
 )

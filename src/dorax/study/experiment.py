@@ -101,8 +101,7 @@ class Recorded:
         identity: From setting and seed, everything that the result depends on, as JSON-able data.
         seeds: The reported seeds, if not those of the experiment's size.
         priority: Conditions of lower priority numbers run first; equal ones take turns, seed by seed.
-        fingerprint: Does a short run on the CPU with a setting and returns what came of it; raises
-            InvalidInput or ImportError where that is not possible.
+        fingerprint: What a short run on the CPU does with a setting; raises InvalidInput where that is impossible.
         check_machine: Raises InvalidInput on a machine that cannot run this condition.
     """
 
