@@ -29,7 +29,7 @@ bench: .venv/.installed
 	$(BIN)/dorax bench
 
 readme: .venv/.installed
-	$(BIN)/dorax report --readme README.md
+	$(BIN)/dorax report --publish
 
 # Warnings are errors, and so are links and anchors that lead nowhere. Links to elsewhere need a network.
 docs: .venv/.documenting

@@ -8,6 +8,8 @@ import pytest
 import dorax
 from dorax import cli
 from dorax.files import claiming
+from dorax.study import repository
+from dorax.study.publishing import BEGIN, END
 
 
 def fails(capsys, *arguments):
@@ -27,7 +29,7 @@ def test_the_version_is_that_of_the_package(capsys):
 def test_list_names_every_experiment_with_its_figure(capsys):
     cli.main(["list"])
     printed = capsys.readouterr().out
-    for word in ("tree", "fig:tree", "bridge_agents", "18 x 50 runs", "scaling"):
+    for word in ("tree", "Figure 1", "bridge_agents", "18 x 50 runs", "scaling"):
         assert word in printed
 
 
@@ -54,7 +56,7 @@ def test_an_unwritable_output_folder_is_one_line(capsys, tmp_path):
 
 @pytest.fixture
 def nothing_recorded(tmp_path, monkeypatch):
-    monkeypatch.setattr("dorax.study.long_runs.RECORDED", tmp_path / "results")
+    monkeypatch.setattr("dorax.study.repository.ROOT", tmp_path / "nowhere")
 
 
 @pytest.mark.usefixtures("nothing_recorded")
@@ -86,21 +88,42 @@ def test_run_then_report_writes_one_page_and_the_claims(capsys, tmp_path):
     assert "dorax run bridge_agents" in page, "what has not been run is named with its command"
 
 
-def test_the_readme_s_table_stands_between_its_markers(tmp_path, monkeypatch):
-    from dorax.experiments import _durations
-    from dorax.study.readme import BEGIN, END
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout without recorded runs, whose README has old findings."""
+    monkeypatch.setattr(repository, "ROOT", tmp_path)
+    (tmp_path / "README.md").write_text(f"before\n{BEGIN}\nold numbers\n{END}\nafter\n")
+    return tmp_path
 
-    monkeypatch.setattr(_durations, "_PATH", tmp_path / "durations.json")
 
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{BEGIN}\nold numbers\n{END}\nafter\n")
-    cli.main(["run", "tree", "--out", str(tmp_path / "out")])
-    cli.main(["report", "--out", str(tmp_path / "out"), "--readme", str(readme)])
-    text = readme.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
-    assert "old numbers" not in text
-    assert "| fig:tree |" in text
+def test_publishing_writes_claims_durations_figures_and_the_readme(checkout):
+    old = {"experiment": "bridge_agents", "claim": "kept", "verdict": "holds", "value": 2.0, "low": 1.5, "high": 3.0}
+    (checkout / "results").mkdir()
+    (checkout / "results" / "claims.json").write_text(json.dumps([old]))
+    (checkout / "results" / "durations.json").write_text('{"bridge_agents": 30.0}')
+    cli.main(["run", "diagnosed_bonus", "--seeds", "2", "--out", str(checkout / "out")])
+    cli.main(["report", "--out", str(checkout / "out"), "--publish"])
+    claims = json.loads((checkout / "results" / "claims.json").read_text())
+    assert claims[0] == old, "an experiment that was not run keeps what was published, and comes first in the paper"
+    assert claims[1:] == json.loads((checkout / "out" / "claims.json").read_text())
+    assert set(json.loads((checkout / "results" / "durations.json").read_text())) == {
+        "bridge_agents",
+        "diagnosed_bonus",
+    }
+    assert (checkout / "docs" / "figures" / "diagnosed_bonus.png").stat().st_size > 5_000
+    readme = (checkout / "README.md").read_text()
+    assert readme.startswith("before\n")
+    assert readme.endswith("after\n")
+    assert "old numbers" not in readme
+    assert "| Does a bonus in a wrapper make plain Q-learning find" in readme
+
+
+def test_quick_runs_and_installed_packages_cannot_publish(checkout, capsys, monkeypatch):
+    out = str(checkout / "out")
+    cli.main(["run", "tree", "--quick", "--out", out])
+    assert "quick runs cannot be published: tree" in fails(capsys, "report", "--out", out, "--publish")[0]
+    monkeypatch.setattr(repository, "ROOT", checkout / "site-packages")
+    assert "checkout" in fails(capsys, "report", "--out", out, "--publish")[0]
 
 
 def test_a_disk_without_room_is_one_line_and_leaves_no_half_written_file(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 import dorax
 from dorax import experiments
+from dorax.study.publishing import BEGIN, END, findings_table, published_claims
 
 DOCS = Path(__file__).parents[1] / "docs"
 README = DOCS.parent / "README.md"
@@ -88,17 +89,23 @@ def test_indented_blocks_are_literal_and_names_are_code(extension):
 
 
 @needs_sphinx
-def test_the_page_of_the_paper_has_the_verdicts_of_the_readme(extension):
+def test_the_pages_have_the_published_claims_and_their_verdicts(extension):
     written = extension("written")
-    readme = (DOCS.parent / "README.md").read_text()
-    rows = written.claims(readme)
-    page = written.paper()
-    for experiment in experiments.find().values():
-        (line,) = re.findall(rf"^\| .* \[{re.escape(experiment.title)}\].*$", page, re.MULTILINE)
+    rows, paper, claims = published_claims(), written.paper(), written.all_claims()
+    for name, experiment in experiments.find().items():
+        (line,) = re.findall(rf"^\| .* \[{re.escape(experiment.title)}\].*$", paper, re.MULTILINE)
         counts = [int(cell) for cell in re.findall(r"\| (\d+) (?=\|)", line)]
-        summary = re.search(rf"\| {re.escape(experiment.title)} \| (\d+) \| (\d+) \| (\d+) \|", readme)
-        assert counts == ([int(count) for count in summary.groups()] if summary else [])
-    assert all(f"| {row.claim} | {row.value} | {row.verdict} | {row.seeds} |" in page for row in rows)
+        verdicts = [row["verdict"] for row in rows if row["experiment"] == name]
+        assert counts == ([verdicts.count(each) for each in ("holds", "fails", "unclear")] if verdicts else [])
+    for row in rows:
+        assert f"| {row['claim']} |".replace("|A|", "\\|A\\|") in claims
+
+
+def test_the_findings_in_the_readme_are_those_of_the_published_claims():
+    table = findings_table(experiments.find(), published_claims())
+    assert f"{BEGIN}\n\n{table}\n{END}" in README.read_text()
+    assert 10 < table.count("\n|") <= 2 + 15
+    assert {"| yes |", "| no |", "| unclear |"} <= set(re.findall(r"\| (?:yes|no|unclear) \|", table))
 
 
 @needs_sphinx

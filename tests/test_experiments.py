@@ -1,4 +1,4 @@
-"""Every experiment also runs at toy size, from its cells to its figure."""
+"""Every experiment also runs at toy size, from its conditions to its figure."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from dorax import cli, experiments
-from dorax.study import figures
+from dorax.study import figures, repository
 from dorax.study.claims import judged
 from dorax.study.experiment import Size
+from dorax.study.publishing import published_claims
 from dorax.study.report import write_report
 from dorax.study.results import run
 from dorax.study.store import Store
@@ -27,7 +28,7 @@ def ignore(name):
     return lambda share, steps: None
 
 
-SHORT = [name for name in EXPERIMENTS if EXPERIMENTS[name].long_runs is None]
+SHORT = [name for name in EXPERIMENTS if not EXPERIMENTS[name].is_recorded]
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in SHORT])
@@ -47,13 +48,14 @@ def test_an_experiment_runs_judges_its_claims_and_draws_its_figure(name, tmp_pat
 
 
 @pytest.mark.slow
-def test_freeway_runs_anywhere_at_its_quick_size_from_the_games_to_the_report(tmp_path, capsys):
+def test_freeway_runs_anywhere_at_its_quick_size_from_the_games_to_the_report(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(repository, "ROOT", tmp_path / "nothing recorded")
     cli.main(["run", "freeway", "--quick", "--out", str(tmp_path)])
     cli.main(["report", "--out", str(tmp_path)])
     assert "freeway" in capsys.readouterr().out
     page = (tmp_path / "report.html").read_text()
     assert "a quick run" in page
-    assert "On what the runs were made" in page
+    assert "Where the runs were made" in page
     assert "freeway" in {row["experiment"] for row in json.loads((tmp_path / "claims.json").read_text())}
     network = tmp_path / "data" / "freeway" / "e-values-quick-0" / "network.npz"
     cli.main(["play", str(network), "--gif", str(tmp_path / "play.gif"), "--steps", "20"])
@@ -71,3 +73,21 @@ def test_a_new_figure_is_one_new_file_found_without_editing_a_list(monkeypatch, 
     (tmp_path / "another_tree.py").write_text(source.read_text())
     monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path)])
     assert "another_tree" in experiments.find()
+
+
+def test_a_finding_is_the_verdict_of_one_of_the_claims():
+    findings = [(each.finding, each.claims) for each in EXPERIMENTS.values() if each.finding is not None]
+    assert len(findings) <= 15
+    for finding, claims in findings:
+        assert finding.claim in [claim.text for claim in claims]
+        assert finding.question.endswith("?")
+        assert finding.effect.count("{}") == 1
+
+
+def test_published_claims_are_claims_of_the_experiments():
+    rows = published_claims()
+    assert rows
+    for row in rows:
+        experiment = EXPERIMENTS[row["experiment"]]
+        assert row["claim"] in [claim.text for claim in experiment.claims]
+        assert row["figure"] == experiment.figure

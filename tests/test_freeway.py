@@ -1,12 +1,17 @@
 """The measures of the Freeway experiment, on curves made by hand."""
 
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
 
 from dorax.experiments import freeway
+from dorax.study import fingerprints, repository
+from dorax.study.archive import Archive
 from dorax.study.experiment import Size
-from dorax.study.results import CellResult, Results
+from dorax.study.results import ConditionResult, Results, _pieces_in_order
+from dorax.study.store import Store
 
 
 def runs(rewards, tests=(0.0,), seconds=None):
@@ -31,23 +36,23 @@ def runs(rewards, tests=(0.0,), seconds=None):
 
 
 def results_of(found):
-    cells = {name: CellResult(name, dict.fromkeys(("episode", "step"), data)) for name, data in found.items()}
-    return Results(cells, Size(seeds=5))
+    conditions = {name: ConditionResult(name, dict.fromkeys(("episode", "step"), data)) for name, data in found.items()}
+    return Results(conditions, Size(seeds=5))
 
 
 def test_a_training_return_is_the_reward_of_a_step_times_the_steps_of_a_game():
     assert freeway.training_return(runs([[0.01] * 30]))[0, -1] == pytest.approx(20)
 
 
-def test_a_bar_is_reached_when_the_mean_of_a_hundred_thousand_steps_is_there():
+def test_a_threshold_is_reached_when_the_mean_of_a_hundred_thousand_steps_is_there():
     never, late = [0.0] * 30, [0.0] * 10 + [0.01] * 20
-    times = freeway.times_to(runs([never, late]), bar=10.0)
+    times = freeway.times_to(runs([never, late]), threshold=10.0)
     np.testing.assert_array_equal(times.is_reached, [False, True])
     np.testing.assert_array_equal(times.time, [300_000, 150_000])  # five of ten records pay 20
 
 
 def test_a_shorter_run_is_watched_as_long_as_it_lasted():
-    times = freeway.times_to(runs([[0.0] * 30, [0.0] * 12 + [np.nan] * 18]), bar=1.0)
+    times = freeway.times_to(runs([[0.0] * 30, [0.0] * 12 + [np.nan] * 18]), threshold=1.0)
     np.testing.assert_array_equal(times.time, [300_000, 120_000])
 
 
@@ -96,3 +101,24 @@ def test_a_cost_is_judged_by_two_seeds():
         estimate = claim.estimate(results)
         assert estimate.interval.value == pytest.approx(1.5)
         assert claim.verdict(estimate.interval) == verdict
+
+
+def test_the_most_important_runs_come_first_and_their_seeds_take_turns(tmp_path):
+    pieces = _pieces_in_order(freeway.conditions(freeway.EXPERIMENT.size), Archive("freeway", Size(5), Store(tmp_path)))
+    order = [(piece.condition.name, piece.seeds[0]) for piece in pieces]
+    assert order[:4] == [(freeway.E_VALUES, 0), (freeway.DQN, 0), (freeway.E_VALUES, 1), (freeway.DQN, 1)]
+    assert order[10:] == [
+        *((name, seed) for name in (freeway.DENSITY, freeway.E_VALUES_0, freeway.COUNTS) for seed in (0, 1)),
+        *((freeway.LONGER, 0), (freeway.E_VALUES_THEIRS, 0), (freeway.E_VALUES_THEIRS, 1), (freeway.DQN_THEIRS, 0)),
+    ]
+
+
+def test_every_condition_has_a_recorded_fingerprint():
+    recorded = json.loads((repository.results() / "freeway" / "fingerprints.json").read_text())
+    assert recorded.keys() == freeway.AGENTS.keys()
+
+
+@pytest.mark.slow
+def test_todays_code_plays_as_recorded():
+    recorded = json.loads((repository.results() / "freeway" / "fingerprints.json").read_text())
+    assert fingerprints.same(freeway.fingerprint(freeway.DQN, {}), recorded[freeway.DQN])

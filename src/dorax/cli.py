@@ -40,7 +40,7 @@ class List:
 
 @dataclass(frozen=True)
 class Run:
-    """Run experiments. What is finished is kept: after an interruption, the same command goes on."""
+    """Run experiments. Finished results are kept: after an interruption, the same command resumes."""
 
     names: tyro.conf.Positional[tuple[str, ...]]
     """Experiments by name; `dorax list` shows them."""
@@ -49,11 +49,11 @@ class Run:
     seeds: int | None = None
     """Seeds to report, if not the experiment's own number."""
     quick: bool = False
-    """A taste: a small part of the episodes, few seeds and, where programs compile for long, fewer agents."""
+    """A short run: few episodes, few seeds and, where programs take long to compile, fewer agents."""
     fresh: bool = False
-    """Forget earlier results, and what is recorded, and run everything again."""
+    """Remove stored results, ignore recorded ones, and run everything again."""
     keep_replay: bool = False
-    """In checkpoints of long runs, keep the replay too: gigabytes, with which a run learns on at once."""
+    """Include replay buffers in checkpoints: gigabytes, but a resumed run need not fill them again."""
 
     def __call__(self) -> None:
         experiments = _experiments()
@@ -71,12 +71,11 @@ class Report:
 
     out: Path = Path("out")
     """The folder with results."""
-    readme: Path | None = None
-    """Also put the table of claims and the headline figure into this README, and keep how long all of it took."""
+    publish: bool = False
+    """Also copy claims, durations and figures into results/ and docs/, and update the findings in the README."""
 
     def __call__(self, at_hand: dict[str, Results] | None = None) -> None:
-        from dorax.experiments import _durations
-        from dorax.study.readme import update_readme
+        from dorax.study.publishing import publish
         from dorax.study.report import verdicts_by_experiment, write_report
         from dorax.study.store import Store
 
@@ -88,9 +87,8 @@ class Report:
         for name, verdicts in verdicts_by_experiment(claims).items():
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("holds", "fails", "unclear"))
             print(f"{name:22} {words}")
-        if self.readme is not None:
-            update_readme(self.readme, experiments, claims, self.out)
-            _durations.record(self.out / "durations.json")
+        if self.publish:
+            publish(experiments, claims, store)
         print(f"wrote {self.out / 'report.html'} and {self.out / 'claims.json'}")
 
 
@@ -101,12 +99,12 @@ class Reproduce:
     out: Path = Path("out")
     """The folder for results."""
     quick: bool = False
-    """A taste: a small part of the episodes, few seeds and, where programs compile for long, fewer agents."""
+    """A short run: few episodes, few seeds and, where programs take long to compile, fewer agents."""
     fresh: bool = False
-    """Forget earlier results and run everything again."""
+    """Remove stored results and run everything again."""
 
     def __call__(self) -> None:
-        experiments = {name: found for name, found in _experiments().items() if found.long_runs is None}
+        experiments = {name: found for name, found in _experiments().items() if not found.is_recorded}
         results = _run(experiments, Run(tuple(experiments), self.out, quick=self.quick, fresh=self.fresh))
         Report(self.out)(results)
 
@@ -264,30 +262,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]:
-    from dorax.experiments._durations import expected_seconds, in_words
-    from dorax.study import long_runs
+    from dorax.study.durations import expected_seconds, in_words
     from dorax.study.progress import watching
-    from dorax.study.results import run
+    from dorax.study.results import RunOptions, run
     from dorax.study.store import Store
 
     sizes = {name: _size(experiment, options) for name, experiment in experiments.items()}
     store = Store(options.out)
     expected = expected_seconds(experiments)
     total, done = sum(expected.values()), 0.0
-    manner = long_runs.Manner(options.fresh, options.keep_replay)
+    run_options = RunOptions(options.fresh, options.keep_replay)
     results: dict[str, Results] = {}
-    if not options.quick and all(experiment.long_runs is None for experiment in experiments.values()):
+    if not options.quick and not any(experiment.is_recorded for experiment in experiments.values()):
         what = _counted(len(experiments), "experiment")
-        _say(f"{what}: about {in_words(total)} on two cores; what is finished is not run again")
+        _say(f"{what}: about {in_words(total)} on two cores; finished results are not run again")
     with watching(_CONSOLE, total) as watcher:
         for name, experiment in experiments.items():
             began = time.perf_counter()
-            if experiment.long_runs is None:
-                if options.fresh:
-                    store.clear(name)
-                results[name] = run(name, experiment, sizes[name], store, watcher)
-            else:
-                results[name] = long_runs.run(name, experiment, sizes[name], store, watcher, manner)
+            results[name] = run(name, experiment, sizes[name], store, watcher, run_options)
             for path in store.damaged:
                 _say(f"{path} was damaged and has been run again")
             store.damaged.clear()

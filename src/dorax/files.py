@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files, and locks between processes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows, where every process takes itself to be the only one
+except ImportError:  # Windows: no locks, every process acts as if it were the only one
     fcntl = None
 
 from dorax.core.checks import InvalidInput
 
 
 class CannotWrite(InvalidInput):
-    """A place that cannot be written to; the message is complete in one line."""
+    """A path that cannot be written to; the message is one line."""
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Generator[Path]:
-    """A temporary path beside `path`, which takes its place when all went well, and is gone otherwise."""
+    """Yield a temporary path that replaces `path` on success and is removed otherwise."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     with in_one_line(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,9 +37,9 @@ def replacing(path: Path) -> Generator[Path]:
 
 @contextlib.contextmanager
 def claiming(path: Path) -> Generator[bool]:
-    """Whether `path` is ours to make: to every other process that asks meanwhile, it is not.
+    """Take a non-blocking lock on `path`; yields whether this process got it.
 
-    A process that ends in any way gives up what it claimed.
+    The lock is released when the process ends, however it ends.
     """
     if fcntl is None:
         yield True
@@ -56,7 +56,7 @@ def claiming(path: Path) -> Generator[bool]:
                 yield False
                 return
             if not _is_still(file.fileno(), claim):
-                continue  # given up by another process between our opening and our locking it
+                continue  # released by another process between our opening and our locking it
             try:
                 yield True
             finally:
@@ -65,7 +65,7 @@ def claiming(path: Path) -> Generator[bool]:
 
 
 def _is_still(file: int, path: Path) -> bool:
-    """Whether an open file is the one that its path leads to."""
+    """Whether an open file is still the one at its path."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path))
     except FileNotFoundError:
@@ -74,7 +74,7 @@ def _is_still(file: int, path: Path) -> bool:
 
 @contextlib.contextmanager
 def in_one_line(path: Path) -> Generator[None]:
-    """Whatever keeps us from writing `path` becomes one line that names it."""
+    """Turn an OSError into one line that names `path`."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,7 @@
 """Under real Stable-Baselines3: run by `make test-sb3`."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import gymnasium
@@ -10,6 +11,8 @@ from gymnasium import spaces
 
 import dorax
 from dorax import cli
+from dorax.experiments import sb3_sparse
+from dorax.study import fingerprints, repository
 from dorax.wrappers import GeneralizedCounts
 
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: make test-sb3")
@@ -225,7 +228,8 @@ def test_so_does_a_dqn_in_a_single_file():
     assert example("single_file_dqn").main(steps=16_000, size=8) > 0.9
 
 
-def test_the_study_runs_at_its_quick_size_from_the_agents_to_the_report(tmp_path):
+def test_the_study_runs_at_its_quick_size_from_the_agents_to_the_report(tmp_path, monkeypatch):
+    monkeypatch.setattr(repository, "ROOT", tmp_path / "nothing recorded")
     cli.main(["run", "sb3_sparse", "--quick", "--out", str(tmp_path)])
     cli.main(["report", "--out", str(tmp_path)])
     assert "a quick run" in (tmp_path / "report.html").read_text()
@@ -239,3 +243,10 @@ def test_rnd_pays_less_for_what_it_has_often_seen():
     env.reset()
     paid = [env.step(np.array([0]))[1][0] for _ in range(300)]
     assert np.mean(paid[-20:]) < 0.2 * np.mean(paid[5:25])
+
+
+def test_todays_code_acts_as_recorded():
+    recorded = json.loads((repository.results() / "sb3_sparse" / "fingerprints.json").read_text())
+    name, kind, setting = "DQN, deep sea of 20", sb3_sparse.E_VALUES, {"scale": 0.01}
+    today = sb3_sparse.fingerprint(name, kind, setting)
+    assert fingerprints.same(today, recorded[sb3_sparse.agent_name(name, kind)])

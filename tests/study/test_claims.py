@@ -4,7 +4,7 @@ import pytest
 
 from dorax.study.claims import Claim, Estimate, judge, judged
 from dorax.study.experiment import FULL, QUICK, Experiment
-from dorax.study.results import CellResult, LeftOut, Results
+from dorax.study.results import ConditionResult, LeftOut, Results
 from dorax.study.statistics import Interval
 
 NOTHING = Results({}, FULL)
@@ -50,8 +50,8 @@ def about(agent):
 
 
 def test_a_quick_run_is_not_judged_on_agents_that_it_leaves_out_and_a_full_run_has_all():
-    experiment = Experiment("fig", "", "", cells=None, claims=[about("a"), about("b")], draw=None, order=0)
-    cells = {"a": CellResult("a", {})}
-    assert [row["claim"] for row in judged("x", experiment, Results(cells, QUICK))] == ["about a"]
+    experiment = Experiment("fig", "", "", conditions=None, claims=[about("a"), about("b")], draw=None, order=0)
+    conditions = {"a": ConditionResult("a", {})}
+    assert [row["claim"] for row in judged("x", experiment, Results(conditions, QUICK))] == ["about a"]
     with pytest.raises(LeftOut):
-        judged("x", experiment, Results(cells, FULL))
+        judged("x", experiment, Results(conditions, FULL))

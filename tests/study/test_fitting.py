@@ -1,7 +1,7 @@
 import numpy as np
 import xarray as xr
 
-from dorax.study.experiment import FIRST_TUNING_SEED, FULL, Cell
+from dorax.study.experiment import FIRST_TUNING_SEED, FULL, Condition
 from dorax.study.fitting import choose, settings_of
 from dorax.study.measures import SUCCESS
 
@@ -31,30 +31,30 @@ def test_a_grid_is_every_combination_and_no_grid_is_one_setting():
 
 def test_the_shortest_median_time_wins():
     data = tuning([[5, 5, 5], [3, 3, 90], [4, 4, 4]], np.ones((3, 3)), np.ones((3, 3)))
-    assert choose(Cell("x", never, GRID), data, "step").setting == {"temperature": 2.0}
+    assert choose(Condition("x", never, GRID), data, "step").setting == {"temperature": 2.0}
 
 
 def test_a_censored_time_is_no_time_however_short():
     data = tuning([[5, 5, 5], [1, 1, 1], [6, 6, 6]], [[1] * 3, [0] * 3, [1] * 3], np.ones((3, 3)))
-    assert choose(Cell("x", never, GRID), data, "episode").setting == {"temperature": 1.0}
+    assert choose(Condition("x", never, GRID), data, "episode").setting == {"temperature": 1.0}
 
 
 def test_where_none_arrives_the_smallest_area_wins():
     data = tuning(np.ones((3, 3)), np.zeros((3, 3)), [[3] * 3, [2] * 3, [1] * 3])
-    choice = choose(Cell("x", never, GRID), data, "episode")
+    choice = choose(Condition("x", never, GRID), data, "episode")
     assert choice.setting == {"temperature": 3.0}
     assert choice.at_edge == ["temperature"]
 
 
 def test_the_end_of_a_grid_is_no_edge_where_nothing_lies_beyond():
     data = tuning([[1] * 3, [2] * 3, [3] * 3], np.ones((3, 3)), np.ones((3, 3)))
-    assert choose(Cell("x", never, GRID), data, "episode").at_edge == ["temperature"]
-    assert choose(Cell("x", never, GRID, {"temperature": (1.0,)}), data, "episode").at_edge == []
+    assert choose(Condition("x", never, GRID), data, "episode").at_edge == ["temperature"]
+    assert choose(Condition("x", never, GRID, {"temperature": (1.0,)}), data, "episode").at_edge == []
 
 
 def test_areas_that_differ_by_rounding_alone_are_tied_and_the_first_wins():
     data = tuning(np.ones((3, 3)), np.zeros((3, 3)), [[0.3] * 3, [0.1 + 0.2 - 1e-16] * 3, [0.3 - 1e-15] * 3])
-    assert choose(Cell("x", never, GRID), data, "step").setting == {"temperature": 1.0}
+    assert choose(Condition("x", never, GRID), data, "step").setting == {"temperature": 1.0}
 
 
 def test_tuning_seeds_and_reported_seeds_never_meet():
@@ -63,6 +63,6 @@ def test_tuning_seeds_and_reported_seeds_never_meet():
 
 def test_what_may_be_lost_again_is_fitted_by_the_area_alone():
     data = tuning([[1] * 3, [2] * 3, [3] * 3], np.ones((3, 3)), [[3] * 3, [1] * 3, [2] * 3])
-    choice = choose(Cell("x", never, GRID, measure=SUCCESS), data, "episode")
+    choice = choose(Condition("x", never, GRID, measure=SUCCESS), data, "episode")
     assert choice.setting == {"temperature": 2.0}
     assert choice.is_by_area

@@ -56,7 +56,7 @@ def test_functions_and_their_bound_arguments_count():
     assert len(keys) == 4
 
 
-def test_the_code_behind_a_cell_counts_and_its_comments_do_not(monkeypatch):
+def test_the_code_behind_a_condition_counts_and_its_comments_do_not(monkeypatch):
     def key_with(source):
         for cached in (identity._source_digest, identity._imports):
             cached.cache_clear()
@@ -82,5 +82,5 @@ def test_a_training_rests_on_the_core_and_not_on_how_results_are_drawn():
 
 
 def test_a_thing_without_a_lasting_description_is_refused():
-    with pytest.raises(TypeError, match="cannot be part of a cell"):
+    with pytest.raises(TypeError, match="cannot be part of a condition"):
         key_of(object())

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dorax.study.measures import SUCCESS, area_under_curve, held, recent_failures, summary, times_to_threshold
+from dorax.study.measures import SUCCESS, Measure, area_under_curve, held, recent_failures, summary, times_to_threshold
 
 NAN = np.nan
 
@@ -84,3 +84,19 @@ def test_a_failure_leaves_the_window_after_twenty_episodes():
 def test_any_positive_return_is_a_success_and_none_is_a_failure():
     assert recent_failures(returns([0.01] * 20)).values[0, -1] == 0
     assert recent_failures(returns([0.0] * 20)).values[0, -1] == 1
+
+
+def lost(data):
+    return 1 - data.record_return
+
+
+def test_a_curve_of_records_is_measured_in_steps_by_either_axis():
+    half = Measure("half of the return", lost, 0.5)
+    returns = [[0.0, 0.5, 1.0], [0.0, 0.0, 0.25], [0.0, 0.0, NAN]]
+    steps = np.array([[10.0, 20.0, 30.0]] * 3)
+    data = xr.Dataset({"record_return": (("seed", "record"), returns), "record_step": (("seed", "record"), steps)})
+    for axis in ("episode", "step"):
+        times = times_to_threshold(data, axis, half)
+        assert times.time.tolist() == [20, 30, 20]
+        assert times.is_reached.tolist() == [True, False, False]
+        assert area_under_curve(data, axis, half).tolist() == pytest.approx([0.5, 2.75 / 3, 1.0])

@@ -1,4 +1,4 @@
-"""The study on cells that know no agent: a cell is any function that returns a dataset."""
+"""Running conditions that know no agent: any function that returns a dataset will do."""
 
 import functools
 from dataclasses import replace
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dorax.study.experiment import FIRST_TUNING_SEED, FULL, Cell, Experiment, Size
+from dorax.study.experiment import FIRST_TUNING_SEED, FULL, Condition, Experiment, Size
 from dorax.study.results import NotRun, load, run
 from dorax.study.store import Store
 
@@ -15,7 +15,7 @@ SIZE = Size(seeds=6, tuning_seeds=4)
 calls = []
 
 
-def decay(settings, seeds, progress, *, speed=1.0, name="cell"):
+def decay(settings, seeds, job, *, speed=1.0, name="condition"):
     """Errors that fall to the threshold the sooner, the closer `rate` is to 2."""
     calls.append((name, len(settings), list(seeds)))
     rates = np.array([1 / (1 + abs(setting.get("rate", 2.0) - 2.0)) for setting in settings]) * speed
@@ -36,16 +36,16 @@ def decay(settings, seeds, progress, *, speed=1.0, name="cell"):
     )
 
 
-def broken(settings, seeds, progress):
+def broken(settings, seeds, job):
     raise KeyboardInterrupt
 
 
-def experiment(*cells):
-    return Experiment("fig", "title", "paper", lambda size: cells, [], lambda results, figure: None, order=1)
+def experiment(*conditions):
+    return Experiment("fig", "title", "paper", lambda size: conditions, [], lambda results, figure: None, order=1)
 
 
-def cell(name, **fixed):
-    return Cell(name, functools.partial(decay, name=name, **fixed), {"rate": (1.0, 2.0, 4.0)})
+def condition(name, **fixed):
+    return Condition(name, functools.partial(decay, name=name, **fixed), {"rate": (1.0, 2.0, 4.0)})
 
 
 def ignore(name):
@@ -59,7 +59,7 @@ def store(tmp_path):
 
 
 def test_a_setting_is_chosen_on_tuning_seeds_and_reported_on_others(store):
-    results = run("x", experiment(cell("a")), SIZE, store, ignore)
+    results = run("x", experiment(condition("a")), SIZE, store, ignore)
     assert calls == [
         ("a", 3, list(range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + 4))),
         ("a", 1, list(range(6))),
@@ -69,45 +69,45 @@ def test_a_setting_is_chosen_on_tuning_seeds_and_reported_on_others(store):
 
 
 def test_a_second_run_runs_nothing(store):
-    run("x", experiment(cell("a")), SIZE, store, ignore)
+    run("x", experiment(condition("a")), SIZE, store, ignore)
     calls.clear()
-    again = run("x", experiment(cell("a")), SIZE, store, ignore)
+    again = run("x", experiment(condition("a")), SIZE, store, ignore)
     assert calls == []
     assert again["a"].data().q_error.shape == (6, 40)
 
 
-def test_a_changed_cell_runs_again_and_the_others_do_not(store):
-    run("x", experiment(cell("a"), cell("b")), SIZE, store, ignore)
+def test_a_changed_condition_runs_again_and_the_others_do_not(store):
+    run("x", experiment(condition("a"), condition("b")), SIZE, store, ignore)
     calls.clear()
-    run("x", experiment(cell("a"), cell("b", speed=2.0)), SIZE, store, ignore)
+    run("x", experiment(condition("a"), condition("b", speed=2.0)), SIZE, store, ignore)
     assert {name for name, *_ in calls} == {"b"}
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(store):
     with pytest.raises(KeyboardInterrupt):
-        run("x", experiment(cell("a"), Cell("b", broken)), SIZE, store, ignore)
+        run("x", experiment(condition("a"), Condition("b", broken)), SIZE, store, ignore)
     calls.clear()
-    run("x", experiment(cell("a"), cell("b")), SIZE, store, ignore)
+    run("x", experiment(condition("a"), condition("b")), SIZE, store, ignore)
     assert {name for name, *_ in calls} == {"b"}
 
 
-def test_a_damaged_file_is_named_and_its_cell_alone_runs_again(store):
-    run("x", experiment(cell("a"), cell("b")), SIZE, store, ignore)
+def test_a_damaged_file_is_named_and_its_condition_alone_runs_again(store):
+    run("x", experiment(condition("a"), condition("b")), SIZE, store, ignore)
     calls.clear()
     victim = next(path for path in store.folder.rglob("b-*.nc") if "tuning" not in path.name)
     victim.write_bytes(victim.read_bytes()[:-200])
-    run("x", experiment(cell("a"), cell("b")), SIZE, store, ignore)
+    run("x", experiment(condition("a"), condition("b")), SIZE, store, ignore)
     assert [name for name, *_ in calls] == ["b"]
     assert store.damaged == [victim]
 
 
 def test_a_report_shows_the_size_that_was_run_last_and_nothing_that_was_not(store):
     with pytest.raises(NotRun):
-        load("x", experiment(cell("a")), store)
-    run("x", experiment(cell("a")), replace(SIZE, seeds=3), store, ignore)
-    assert load("x", experiment(cell("a")), store).size.seeds == 3
+        load("x", experiment(condition("a")), store)
+    run("x", experiment(condition("a")), replace(SIZE, seeds=3), store, ignore)
+    assert load("x", experiment(condition("a")), store).size.seeds == 3
     with pytest.raises(NotRun):
-        load("x", experiment(cell("a", speed=3.0)), store)
+        load("x", experiment(condition("a", speed=3.0)), store)
 
 
 def test_the_full_size_is_the_paper_s_fifty_runs():

@@ -35,13 +35,13 @@ def test_what_is_saved_is_loaded(store, data):
 
 
 def test_what_was_never_saved_is_not_there(store):
-    assert store.load(store.path("experiment", "cell", "b" * 64)) is None
+    assert store.load(store.path("experiment", "condition", "b" * 64)) is None
     assert store.damaged == []
 
 
 @pytest.mark.parametrize("keep", [0, 100, 0.5, 0.99])
 def test_a_file_cut_short_is_noticed_and_named(store, data, keep):
-    path = store.path("experiment", "cell", "c" * 64)
+    path = store.path("experiment", "condition", "c" * 64)
     store.save(path, data)
     whole = path.read_bytes()
     path.write_bytes(whole[: keep if keep >= 1 or keep == 0 else int(keep * len(whole))])
@@ -50,7 +50,7 @@ def test_a_file_cut_short_is_noticed_and_named(store, data, keep):
 
 
 def test_one_changed_number_is_noticed_and_named(store, data):
-    path = store.path("experiment", "cell", "d" * 64)
+    path = store.path("experiment", "condition", "d" * 64)
     store.save(path, data)
     digest = store.load(path).attrs["digest"]
     changed = data.copy(deep=True)
@@ -67,7 +67,7 @@ def test_a_full_disk_is_one_clear_line_and_leaves_nothing_behind(store, data, mo
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    path = store.path("experiment", "cell", "e" * 64)
+    path = store.path("experiment", "condition", "e" * 64)
     with pytest.raises(CannotWrite, match="No space left on device") as caught:
         store.save(path, data)
     assert "\n" not in str(caught.value)

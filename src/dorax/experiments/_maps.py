@@ -16,7 +16,7 @@ from dorax.core import CountE, EpsilonGreedy, LogisticE, Sample
 from dorax.envs import SparseMountainCar
 from dorax.lanes.training import EpisodeTraining, Maps
 from dorax.linear import LinearAgent
-from dorax.study.experiment import Cell, Progress, Setting, Size
+from dorax.study.experiment import Condition, Progress, Setting, Size
 
 BINS = (50, 50)  # positions x velocities
 EPSILON = 0.3
@@ -42,10 +42,10 @@ class MapRun:
         return xr.Dataset(kept, attrs={"parameters": data.attrs["parameters"]})
 
 
-def cells(discount: float, size: Size) -> list[Cell]:
+def conditions(discount: float, size: Size) -> list[Condition]:
     """An ε-greedy agent, with E in each form learned beside it and never looked at."""
     return [
-        Cell(
+        Condition(
             name,
             MapRun(
                 EpisodeTraining(

@@ -1,4 +1,4 @@
-"""Random network distillation (Burda et al., 2018), as a rival: a bonus for what a network cannot yet predict.
+"""Random network distillation (Burda et al., 2018), as a baseline: a bonus for what a network cannot yet predict.
 
 A predictor learns what a random network makes of observations; where it errs, little was
 seen. Observations and errors are brought to one scale by running moments, as its authors

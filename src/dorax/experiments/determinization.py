@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from dorax.core import LLL, Deficit, Sample
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Cell, Experiment, Progress, Setting, Size
+from dorax.study.experiment import Condition, Experiment, Progress, Setting, Size
 from dorax.study.results import Results
 from dorax.study.statistics import Interval, mean
 
@@ -64,8 +64,8 @@ class Choices:
 RULES = {"LLL": LLL(log_probabilities), "Deficit": Deficit(log_probabilities), "sampling": Sample(log_probabilities)}
 
 
-def cells(size: Size) -> Sequence[Cell]:
-    return [Cell(name, Choices(rule, size.of(10_000, least=1000))) for name, rule in RULES.items()]
+def conditions(size: Size) -> Sequence[Condition]:
+    return [Condition(name, Choices(rule, size.of(10_000, least=1000))) for name, rule in RULES.items()]
 
 
 def furthest(data: xr.Dataset) -> np.ndarray:
@@ -117,10 +117,10 @@ def draw(results: Results, figure: Figure) -> None:
     choices = results["LLL"].data().choices.values
     at = np.unique(np.geomspace(1, len(choices), 200).astype(int)) - 1
     times = choices[at]
-    for cell, colour in zip(results, figures.COLOURS, strict=False):
-        data = cell.data()
+    for result, colour in zip(results, figures.COLOURS, strict=False):
+        data = result.data()
         distance = furthest(data)[:, at] / times
-        axes.plot(times, np.median(distance, axis=0), color=colour, label=f"{cell.name}, median over f")
+        axes.plot(times, np.median(distance, axis=0), color=colour, label=f"{result.name}, median over f")
         axes.plot(times, np.max(distance, axis=0), color=colour, linewidth=0.8, linestyle="--", label="worst f")
     axes.plot(times, ACTIONS / times, color="grey", linestyle=":", label="|A| / T, the bound")
     axes.set_xscale("log")
@@ -140,7 +140,7 @@ EXPERIMENT = Experiment(
     "condition on frequencies, C_T(a)/T − f(a) ≤ b; its proof needs it on counts, C_T(a) − T f(a) ≤ b, and that is "
     "tested, with 0.01 of a visit for rounding: both rules keep within one visit above T f(a), and within |A| visits "
     "of it.",
-    cells=cells,
+    conditions=conditions,
     claims=claims(),
     draw=draw,
     order=25,

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Cell, Experiment, Progress, Setting, Size, Table
+from dorax.study.experiment import Condition, Experiment, Finding, Progress, Setting, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import difference_of_means, difference_of_shares, mean, share
 from dorax.wrappers import EValueBonus, diagnose
@@ -69,9 +69,9 @@ def _run(scale: float, episodes: int, seed: int) -> xr.Dataset:
     )
 
 
-def cells(size: Size) -> Sequence[Cell]:
+def conditions(size: Size) -> Sequence[Condition]:
     episodes = size.of(EPISODES, least=60)
-    return [Cell(name, partial(learn, scale=scale, episodes=episodes)) for name, scale in SCALES.items()]
+    return [Condition(name, partial(learn, scale=scale, episodes=episodes)) for name, scale in SCALES.items()]
 
 
 def late_return(data: xr.Dataset) -> np.ndarray:
@@ -109,11 +109,11 @@ def is_warned_of(name: str, variable: str, text: str) -> Claim:
 def draw(results: Results, figure: Figure) -> None:
     figure.set_size_inches(12, 3.8)
     panels = figure.subplots(1, 3)
-    for cell in results:
-        data, colour = cell.data(), COLOURS[cell.name]
+    for result in results:
+        data, colour = result.data(), COLOURS[result.name]
         window = np.linspace(0, 1, data.sizes["window"]) * data.sizes["episode"]
         returns = figures.trailing_mean(data["return"].values, 20)
-        style = {"color": colour, "label": cell.name}
+        style = {"color": colour, "label": result.name}
         figures.draw_band(panels[0], np.arange(returns.shape[1]), returns.T, figures.mean_over_seeds, **style)
         figures.draw_band(panels[1], window, data.share.values.T, figures.mean_over_seeds, **style)
     one = results[RIGHT].data().isel(seed=0)
@@ -137,12 +137,12 @@ def draw(results: Results, figure: Figure) -> None:
 
 def tables(results: Results) -> Sequence[Table]:
     rows = []
-    for cell in results:
-        data = cell.data()
+    for result in results:
+        data = result.data()
         late = mean(late_return(data))
         warned = [int(data[name].values.sum()) for name in ("is_swamped", "is_gone")]
         final = data.share.values[:, -5:].mean()
-        rows.append((cell.name, f"{late.value:.3f} [{late.low:.3f}, {late.high:.3f}]", f"{final:.1%}", *warned))
+        rows.append((result.name, f"{late.value:.3f} [{late.low:.3f}, {late.high:.3f}]", f"{final:.1%}", *warned))
     header = (
         "scale",
         "true return at the end",
@@ -160,7 +160,7 @@ EXPERIMENT = Experiment(
     notes="Tabular Q-learning, ε-greedy, on the deep sea of 8, knows nothing of the bonus: it learns from what the "
     "wrapped environment pays. dorax.diagnose says how much of that is bonus, and warns. Scales were chosen on other "
     "seeds, as too small, sensible and too large, after a first choice on a larger sea had shown less.",
-    cells=cells,
+    conditions=conditions,
     claims=[
         solves_more_often(RIGHT, NONE),
         solves_more_often(RIGHT, SMALL),
@@ -169,6 +169,11 @@ EXPERIMENT = Experiment(
     ],
     draw=draw,
     order=110,
+    finding=Finding(
+        "Does a bonus in a wrapper make plain Q-learning find the treasure of a deep sea?",
+        f"a bonus of scale {RIGHT} finds the treasure more often than {NONE}",
+        "share of runs that find it higher by {}",
+    ),
     size=Size(seeds=10),
     tables=tables,
 )

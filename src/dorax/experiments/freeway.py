@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -19,7 +18,7 @@ from dorax.agents.atari.training import PixelTraining, ScreenRun
 from dorax.core.checks import InvalidInput
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import QUICK, Experiment, LongRun, Size, Table
+from dorax.study.experiment import QUICK, Condition, Experiment, Finding, Job, Recorded, Setting, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import (
     Interval,
@@ -39,7 +38,7 @@ E_VALUES_THEIRS, DQN_THEIRS = "E-values, authors' Adam", "DQN, authors' Adam"
 STEPS, MORE_STEPS, ONSET_STEPS = 3_000_000, 8_000_000, 1_500_000
 LONG_SEEDS = 5  # seeds that run to the end; further ones show the onset alone
 LEFT = 1.0
-BARS = LEFT, 10.0, 25.0  # mean returns of a game: off the ground, halfway, nearly as good as it gets
+THRESHOLDS = LEFT, 10.0, 25.0  # mean returns of a game: off the ground, halfway, nearly as good as it gets
 WINDOW = 10  # records that a mean return is taken over: 100 000 steps
 TESTS = 5  # tests at the end of a run
 
@@ -69,28 +68,49 @@ STYLES = {
 }
 
 
-def long_runs(size: Size) -> list[LongRun]:
-    """In the order of their worth: if time runs out, what matters most is there."""
-    first = [(agent, seed) for seed in range(size.seeds) for agent in (E_VALUES, DQN)]
+def conditions(size: Size) -> list[Condition]:
+    """The most important conditions first, so that they are there if time runs out."""
     few = range(min(FEW_SEEDS, size.seeds))
-    rest = [(agent, seed) for agent in (DENSITY, E_VALUES_0, COUNTS) for seed in few]
-    rest += [(LONGER, 0), (E_VALUES_THEIRS, 0), (E_VALUES_THEIRS, 1), (DQN_THEIRS, 0)]
-    wanted = first + (rest if size.is_full else [(DENSITY, 0)])
-    return [_long_run(agent, training(agent, seed, size)) for agent, seed in wanted]
+    first = [_condition(name, range(size.seeds), 0, size) for name in (E_VALUES, DQN)]
+    if not size.is_full:
+        return [*first, _condition(DENSITY, range(1), 1, size)]
+    seeds = {DENSITY: few, E_VALUES_0: few, COUNTS: few, LONGER: range(1), E_VALUES_THEIRS: few, DQN_THEIRS: range(1)}
+    return [*first, *(_condition(name, seeds[name], place, size) for place, name in enumerate(seeds, start=1))]
 
 
-def check_machine(size: Size) -> None:
+def _condition(name: str, seeds: Sequence[int], priority: int, size: Size) -> Condition:
+    recorded = Recorded(
+        partial(identity, name, size),
+        seeds,
+        priority,
+        partial(fingerprint, name),
+        check_gpu if size.is_full else lambda: None,
+    )
+    return Condition(name, partial(train, name, size), recorded=recorded)
+
+
+def check_gpu() -> None:
     import jax
 
-    if size.is_full and jax.default_backend() == "cpu":
-        raise InvalidInput("freeway needs a GPU, and JAX finds none; allowed: --quick, a taste that runs anywhere")
+    if jax.default_backend() == "cpu":
+        raise InvalidInput("freeway needs a GPU, and JAX finds none; allowed: --quick, a short run on any machine")
 
 
-def _long_run(name: str, work: PixelTraining) -> LongRun:
-    return LongRun(name, work.seed, json.dumps(asdict(work)), partial(train_and_keep, work))
+def identity(name: str, size: Size, setting: Setting, seed: int) -> dict[str, Any]:
+    """Everything that a run depends on."""
+    del setting  # there is no grid
+    return asdict(training(name, seed, size))
+
+
+def train(name: str, size: Size, settings: Sequence[Setting], seeds: Sequence[int], job: Job) -> xr.Dataset:
+    """Train one seed; an interrupted run continues from its last checkpoint."""
+    (seed,) = seeds
+    data = train_and_keep(training(name, seed, size), job.folder, job.keep_replay, job.progress)
+    return data.expand_dims(setting=[""], seed=[seed])
 
 
 def training(name: str, seed: int, size: Size) -> PixelTraining:
+    """What to train: the agent of a condition, and how long."""
     agent = AGENTS[name]
     if size.is_full:
         steps = MORE_STEPS if name == LONGER else STEPS if seed < LONG_SEEDS else ONSET_STEPS
@@ -110,8 +130,13 @@ def training(name: str, seed: int, size: Size) -> PixelTraining:
     )
 
 
-def fingerprint(name: str) -> dict[str, Any]:
-    """What an agent does in a short run on the CPU: its actions, and its losses and bonuses as they are recorded."""
+def fingerprint(name: str, setting: Setting) -> dict[str, Any]:
+    """What an agent does in a short run on the CPU: its actions, bonuses and losses."""
+    import jax
+
+    del setting  # there is no grid
+    if jax.default_backend() != "cpu":
+        raise InvalidInput("fingerprints are of a CPU, and JAX uses a GPU; allowed: with JAX_PLATFORMS=cpu")
     run = ScreenRun(replace(training(name, 1, QUICK), steps=800))
     run.begin()
     while run.step < run.training.steps:
@@ -132,9 +157,9 @@ def training_return(data: xr.Dataset) -> np.ndarray:
     return figures.trailing_mean(data.record_reward.values, WINDOW) * game
 
 
-def times_to(data: xr.Dataset, bar: float) -> Times:
-    """Steps until the mean return of training games first reaches a bar."""
-    return first_times(training_return(data), data.record_step.values, bar)
+def times_to(data: xr.Dataset, threshold: float) -> Times:
+    """Steps until the mean return of training games first reaches a threshold."""
+    return first_times(training_return(data), data.record_step.values, threshold)
 
 
 def leaves_more_often(often: str, seldom: str) -> Claim:
@@ -148,18 +173,18 @@ def leaves_more_often(often: str, seldom: str) -> Claim:
     return Claim(f"more seeds leave 0 with {often} than with {seldom}", estimate, above=0.0)
 
 
-def sooner(fast: str, slow: str, bar: float) -> Claim:
+def sooner(fast: str, slow: str, threshold: float) -> Claim:
     def estimate(results: Results) -> Estimate:
-        times = {name: times_to(results[name].data(), bar) for name in (slow, fast)}
+        times = {name: times_to(results[name].data(), threshold) for name in (slow, fast)}
         never = [f"{int((~t.is_reached).sum())} of {len(t.time)} of {name} never" for name, t in times.items()]
-        words = f"steps until a mean return of {bar:g}, {slow} over {fast} (medians); {', '.join(never)}"
+        words = f"steps until a mean return of {threshold:g}, {slow} over {fast} (medians); {', '.join(never)}"
         return _estimate(words, ratio_of_medians(times[slow], times[fast]), *(t.time for t in times.values()))
 
-    return Claim(f"{fast} reaches a mean return of {bar:g} before {slow}", estimate, above=1.0)
+    return Claim(f"{fast} reaches a mean return of {threshold:g} before {slow}", estimate, above=1.0)
 
 
 def _estimate(words: str, interval: Interval, *groups: np.ndarray, fewest: int = FEWEST) -> Estimate:
-    """With too few seeds on a side no interval means anything: the value is shown, and nothing is judged by it."""
+    """With too few seeds on either side an interval is meaningless: show the value and judge nothing by it."""
     seeds = min(len(group) for group in groups)
     if seeds < fewest:
         interval = Interval(interval.value, -np.inf, np.inf)
@@ -202,10 +227,10 @@ def draw(results: Results, figure: Figure) -> None:
     """Training and test returns by step, training returns by updates and by time; every seed, and their mean."""
     figure.set_size_inches(12, 7)
     panels = figure.subplots(2, 2, sharey=True).ravel()
-    for cell in results:
-        data, (colour, line) = cell.data(), STYLES[cell.name]
-        style = {"color": colour, "linestyle": line, "label": f"{cell.name} (seeds: {data.sizes['seed']})"}
-        if cell.name != LONGER:  # which would squeeze all others
+    for result in results:
+        data, (colour, line) = result.data(), STYLES[result.name]
+        style = {"color": colour, "linestyle": line, "label": f"{result.name} (seeds: {data.sizes['seed']})"}
+        if result.name != LONGER:  # which would squeeze all others
             returns = training_return(data)
             for panel, axis, unit in ((0, "step", 1e6), (2, "updates", 1e6), (3, "seconds", 60)):
                 _draw_mean(panels[panel], np.nanmean(data[f"record_{axis}"].values, axis=0) / unit, returns, style)
@@ -230,25 +255,28 @@ def _draw_mean(panel: Any, x: np.ndarray, values: np.ndarray, style: dict[str, s
 
 def tables(results: Results) -> Sequence[Table]:
     rows = []
-    seconds = {cell.name: float(np.median(seconds_a_step(cell.data()))) for cell in results}
-    for cell in results:
-        data = cell.data()
-        times = [times_to(data, bar) for bar in BARS]
+    seconds = {result.name: float(np.median(seconds_a_step(result.data()))) for result in results}
+    for result in results:
+        data = result.data()
+        times = [times_to(data, threshold) for threshold in THRESHOLDS]
         tests = mean(final_tests(data))
         rows.append(
             (
-                cell.name,
+                result.name,
                 data.sizes["seed"],
                 *map(_time, times),
                 f"{tests.value:.1f} [{tests.low:.1f}, {tests.high:.1f}]",
-                f"{1 / seconds[cell.name]:.0f}",
-                f"{seconds[cell.name] / seconds[DQN]:.2f}" if DQN in seconds else "",
+                f"{1 / seconds[result.name]:.0f}",
+                f"{seconds[result.name] / seconds[DQN]:.2f}" if DQN in seconds else "",
             )
         )
     header = (
         "agent",
         "seeds",
-        *(f"seeds that reach a mean return of {bar:g}, and after how many million steps" for bar in BARS),
+        *(
+            f"seeds that reach a mean return of {threshold:g}, and after how many million steps"
+            for threshold in THRESHOLDS
+        ),
         f"return of the last {TESTS} tests",
         "steps a second",
         f"cost of a step, {DQN}'s = 1",
@@ -264,7 +292,7 @@ def _time(times: Times) -> str:
 
 
 EXPERIMENT = Experiment(
-    figure="fig:fa_freeway",
+    figure="Figure 6",
     title="Freeway: a bonus from E-values, from a density model, and none",
     paper="On Freeway DQN with a bonus from E-values outperforms DQN and DQN with a bonus from a density model's "
     "counts, and converges in about 2·10⁶ steps; training with density counts is an order of magnitude slower.",
@@ -278,19 +306,22 @@ EXPERIMENT = Experiment(
     "that is 8·10⁶ agent steps. Many games at once end together, so the mean return of training games is the reward "
     "of a step times the steps of a game. What a step costs is told as it was recorded, on machines that were not "
     "equally busy; `dorax bench --freeway` times the agents by turns.",
-    cells=lambda size: (),
+    conditions=conditions,
     claims=[
         leaves_more_often(E_VALUES, DQN),
-        *(sooner(E_VALUES, slow, bar) for slow in (DQN, DENSITY) for bar in BARS),
+        *(sooner(E_VALUES, slow, threshold) for slow in (DQN, DENSITY) for threshold in THRESHOLDS),
         *(ends_better(E_VALUES, worse) for worse in (DQN, DENSITY)),
         cost(E_VALUES, "E-values cost little: at most 1.15 times DQN", below=1.15),
         cost(DENSITY, "a density model is an order of magnitude slower than DQN", above=10.0),
     ],
     draw=draw,
     order=95,
+    finding=Finding(
+        "On Freeway, does DQN end with a higher return with a bonus from E-values than without?",
+        f"{E_VALUES} ends with more than {DQN}",
+        "return higher by {}",
+    ),
     size=Size(seeds=5),
     quick=Size(seeds=1, fraction=0.0002),
     tables=tables,
-    long_runs=long_runs,
-    check_machine=check_machine,
 )

@@ -1,4 +1,4 @@
-"""fig:visits_gamma_99: with propagation, a visit counts for more where it ends the episode."""
+"""Figure 11: with propagation, a visit counts for more where it ends the episode."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from matplotlib.figure import Figure
 
 from dorax.experiments import _maps
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Cell, Experiment, Size, Table
+from dorax.study.experiment import Condition, Experiment, Finding, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import Interval, mean
 
 NEAR = 0.3  # positions beyond this are near the goal, which is at 0.5
 
 
-def cells(size: Size) -> Sequence[Cell]:
+def conditions(size: Size) -> Sequence[Condition]:
     """With propagation; and without it, as a control: the same seeds make the same visits."""
-    return [*_maps.cells(0.99, size), *(replace(cell, name=plain(cell.name)) for cell in _maps.cells(0.0, size))]
+    control = [replace(each, name=plain(each.name)) for each in _maps.conditions(0.0, size)]
+    return [*_maps.conditions(0.99, size), *control]
 
 
 def plain(form: str) -> str:
@@ -102,7 +103,7 @@ def tables(results: Results) -> Sequence[Table]:
 
 
 EXPERIMENT = Experiment(
-    figure="fig:visits_gamma_99",
+    figure="Figure 11",
     title="With propagation, visits near the end count for more",
     paper="With γ_E = 0.99, near-terminal states gain more generalized visits than visits, in comparison with states "
     "far from the end.",
@@ -110,10 +111,15 @@ EXPERIMENT = Experiment(
     "is summed over the bins visited in them, near and far, and divided by the visits. That is judged as it is, and in "
     "comparison with γ_E = 0, where the same visits were made. Counts can fall: such bins are white. The maps are "
     "those of the first seed that reached the goal in these episodes.",
-    cells=cells,
+    conditions=conditions,
     claims=[claim(form) for claim in (favours_the_goal, owes_it_to_propagation) for form in _maps.FORMS],
     draw=draw,
     order=76,
+    finding=Finding(
+        "Does propagation make visits near the goal count for more?",
+        "propagation leaves more of a visit near the goal than far from it, logistic form",
+        "{} generalized visits relative to γ_E = 0, near less far",
+    ),
     size=Size(seeds=20),
     quick=Size(seeds=4, fraction=0.03),
     tables=tables,

@@ -1,4 +1,4 @@
-"""fig:e_c_vs_qstar: how much a pair has yet to learn, as a function of its count."""
+"""Figure 5: how much a pair has yet to learn, as a function of its count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dorax.core import LLL, EValues, Softmax
 from dorax.mdps import MDP, bridge
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Cell, Experiment, Progress, Setting, Size
+from dorax.study.experiment import Condition, Experiment, Finding, Progress, Setting, Size
 from dorax.study.results import Results
 from dorax.study.statistics import mean
 from dorax.tabular import TabularAgent, TabularLearner
@@ -67,8 +67,8 @@ AGENT = TabularAgent(rule=LLL(Softmax(1.0)), counter=EValues(0.9), learning_rate
 WORLD = bridge(5)
 
 
-def cells(size: Size) -> Sequence[Cell]:
-    return [Cell(NAME, Snapshots(AGENT, WORLD, size.of(50, least=20)))]
+def conditions(size: Size) -> Sequence[Condition]:
+    return [Condition(NAME, Snapshots(AGENT, WORLD, size.of(50, least=20)))]
 
 
 def missing(data: xr.Dataset) -> np.ndarray:
@@ -143,7 +143,7 @@ def draw(results: Results, figure: Figure) -> None:
 
 
 EXPERIMENT = Experiment(
-    figure="fig:e_c_vs_qstar",
+    figure="Figure 5",
     title="A generalized count tells what is not yet known",
     paper="How far the value of a pair is from its optimum is one and the same function of its generalized count, "
     "whatever the pair; it is not a function of its visits.",
@@ -152,7 +152,7 @@ EXPERIMENT = Experiment(
     "and mostly hidden at the upper left. The number: the share of the variance of log-error, over all visited "
     "pairs and episode ends of a run, that the best monotone function explains (isotonic regression). "
     "Errors below 1e-10 are left out as rounding. 'One function' is taken to mean more than 90 %.",
-    cells=cells,
+    conditions=conditions,
     claims=[
         Claim("the error is one function of c", lambda r: share_explained(r, "count"), above=0.9),
         Claim("the error is not one function of visits", lambda r: share_explained(r, "visits"), below=0.9),
@@ -160,4 +160,9 @@ EXPERIMENT = Experiment(
     ],
     draw=draw,
     order=50,
+    finding=Finding(
+        "Does a generalized count predict the error of Q better than visits do?",
+        "c explains the error better than visits do",
+        "{} more of the variance of log-error explained",
+    ),
 )

@@ -1,23 +1,28 @@
-"""fig:fa_mc: agents with tile coding on the sparse mountain car."""
+"""Figure 13: agents with tile coding on the sparse mountain car."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from dorax.envs import SparseMountainCar
-from dorax.experiments import _explorers
-from dorax.study.experiment import Cell, Experiment, Size
+from dorax.experiments import _continuous_agents
+from dorax.study.experiment import Condition, Experiment, Finding, Size
 
 EPISODES = 1000
-TASTE = (_explorers.EPSILON_GREEDY, _explorers.PLAIN_COUNT, _explorers.COUNT)  # of a quick run
+QUICK_AGENTS = (
+    _continuous_agents.EPSILON_GREEDY,
+    _continuous_agents.PLAIN_COUNT,
+    _continuous_agents.COUNT,
+)  # of a quick run
 
 
-def cells(size: Size) -> Sequence[Cell]:
-    return _explorers.comparison(_explorers.by_tiles(8), SparseMountainCar(), EPISODES, size, lanes=64, taste=TASTE)
+def conditions(size: Size) -> Sequence[Condition]:
+    agents = _continuous_agents.by_tiles(8)
+    return _continuous_agents.comparison(agents, SparseMountainCar(), EPISODES, size, 64, QUICK_AGENTS)
 
 
 EXPERIMENT = Experiment(
-    figure="fig:fa_mc",
+    figure="Figure 13",
     title="The sparse mountain car, by tile coding",
     paper="Softmax exploration fails to solve the problem within 1000 episodes; LLL agents with generalized counters "
     "(γ_E > 0) quickly reach high success rates.",
@@ -27,10 +32,15 @@ EXPERIMENT = Experiment(
     "temperature are fitted to the failures over the whole run. “As given”: E learns at the authors' step in the "
     "logistic form, at step 1 with α_E = 0.5 in the count form. “Fitted”: the step of the logistic form, and α_E of "
     "the count form, are fitted together with the temperature.",
-    cells=cells,
-    claims=[*_explorers.claims(EPISODES, soon=200), *_explorers.fitted_claims()],
-    draw=_explorers.draw,
+    conditions=conditions,
+    claims=[*_continuous_agents.claims(EPISODES, soon=200), *_continuous_agents.fitted_claims()],
+    draw=_continuous_agents.draw,
     order=80,
+    finding=Finding(
+        "Does γ_E > 0 solve the sparse mountain car before ε-greedy, by tile coding?",
+        "γ_E > 0 gets there before ε-greedy, logistic form (by step)",
+        "{} times as fast, by step",
+    ),
     size=Size(seeds=50, tuning_seeds=8),
-    tables=_explorers.tables,
+    tables=_continuous_agents.tables,
 )

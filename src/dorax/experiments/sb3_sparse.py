@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +15,11 @@ from matplotlib.figure import Figure
 from dorax.core.checks import InvalidInput
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Experiment, LongRun, Size, Table
+from dorax.study.experiment import Condition, Experiment, Finding, Job, Measure, Recorded, Setting, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import Times, difference_of_shares, first_times, median, ratio_of_medians, share
 
 NONE, E_VALUES, VISITS, RND = "no bonus", "E-values", "visits", "RND"
-TUNING_SEEDS = 1_000_000, 1_000_001
 FIRST_SEED = 100  # of those judged, on which nothing was tried before
 SOLVED = 0.5  # mean true return; the best is 0.99 at sea and 1 on the hill
 WINDOW = 5  # records that a mean return is taken over: a tenth of a run
@@ -68,70 +65,68 @@ GRIDS = {
     ("PPO, sparse mountain car", VISITS): (0.001, 0.003, *_COUNTED),
     ("PPO, sparse mountain car", RND): _PREDICTED,
 }
-SCALES = {  # the best of each grid on the tuning seeds
-    ("PPO, deep sea of 20", E_VALUES): 0.03,
-    ("PPO, deep sea of 20", VISITS): 0.03,
-    ("PPO, deep sea of 20", RND): 3.0,
-    ("DQN, deep sea of 20", E_VALUES): 0.01,
-    ("DQN, deep sea of 20", VISITS): 0.3,
-    ("DQN, deep sea of 20", RND): 10.0,
-    ("PPO, sparse mountain car", E_VALUES): 0.003,
-    ("PPO, sparse mountain car", VISITS): 0.01,
-    ("PPO, sparse mountain car", RND): 1.0,
-}
 
 
 def agent_name(problem: str, kind: str) -> str:
     return f"{problem}: {kind}"
 
 
-def tuning_name(problem: str, kind: str, scale: float) -> str:
-    return f"{problem}: {kind}, scale {scale:g}, tuning"
-
-
-def long_runs(size: Size) -> list[LongRun]:
-    """The runs that scales were chosen by, then those that are judged."""
+def conditions(size: Size) -> list[Condition]:
+    """One condition per problem and bonus; problem by problem, all bonuses in turn."""
     if not size.is_full:
         short = Problem("PPO", PPO, "dorax/DeepSea-v0", {"size": 6}, size.of(60_000))
-        return [_run(agent_name("PPO, deep sea of 20", kind), short, kind, 0.1, 0) for kind in STYLES]
-    tuning = [
-        _run(tuning_name(name, kind, scale), PROBLEMS[name], kind, scale, seed)
-        for (name, kind), grid in GRIDS.items()
-        for scale in grid
-        for seed in TUNING_SEEDS
-    ]
-    judged = [
-        _run(agent_name(name, kind), problem, kind, SCALES.get((name, kind), 0.0), seed)
-        for name, problem in PROBLEMS.items()
-        for seed in range(FIRST_SEED, FIRST_SEED + size.seeds)
+        return [_condition("PPO, deep sea of 20", kind, short, range(1), 0, (0.1,)) for kind in STYLES]
+    seeds = range(FIRST_SEED, FIRST_SEED + size.seeds)
+    return [
+        _condition(name, kind, problem, seeds, priority, GRIDS.get((name, kind), ()))
+        for priority, (name, problem) in enumerate(PROBLEMS.items())
         for kind in STYLES
     ]
-    return tuning + judged
 
 
-def _run(name: str, problem: Problem, kind: str, scale: float, seed: int) -> LongRun:
-    what = {"problem": asdict(problem), "kind": kind, "scale": scale}
-    return LongRun(name, seed, json.dumps(what), partial(_train, problem, kind, scale, seed))
+def _condition(
+    name: str, kind: str, problem: Problem, seeds: Sequence[int], priority: int, scales: Sequence[float]
+) -> Condition:
+    recorded = Recorded(
+        partial(identity, problem, kind), seeds, priority, partial(fingerprint, name, kind), check_installed
+    )
+    grid = {"scale": scales} if kind != NONE else {}
+    return Condition(agent_name(name, kind), partial(train, problem, kind), grid, {}, LOST_RETURN, recorded)
 
 
-def _train(
-    problem: Problem, kind: str, scale: float, seed: int, folder: Path, keeps: bool, progress: Any
-) -> xr.Dataset:
-    del folder, keeps  # a minute: nothing to keep on the way
+def identity(problem: Problem, kind: str, setting: Setting, seed: int) -> dict[str, Any]:
+    """Everything that a run depends on, besides its seed."""
+    del seed
+    return {"problem": asdict(problem), "kind": kind, "scale": setting.get("scale", 0.0)}
+
+
+def train(problem: Problem, kind: str, settings: Sequence[Setting], seeds: Sequence[int], job: Job) -> xr.Dataset:
+    """Train one seed at one scale. It takes a minute or two, so there are no checkpoints."""
     from dorax.experiments import _sb3_runs
 
-    return _sb3_runs.returns_over_time(
+    (setting,), (seed,) = settings, seeds
+    data = _sb3_runs.returns_over_time(
         (problem.algorithm, problem.settings),
         (problem.environment, problem.keywords),
         problem.steps,
-        partial(_sb3_runs.BONUSES[kind], scale=scale, seed=seed),
+        partial(_sb3_runs.BONUSES[kind], scale=setting.get("scale", 0.0), seed=seed),
         seed,
-        progress,
+        job.progress,
     )
+    return data.expand_dims(setting=[""], seed=[seed])
 
 
-def fingerprint(name: str, kind: str) -> dict[str, Any]:
-    """What an algorithm does with a bonus in a short run: enough for it to learn from its first steps."""
+def lost_return(data: xr.Dataset) -> xr.DataArray:
+    """What is missing from a mean return of 1, the best possible or nearly so."""
+    return 1 - data.record_return
+
+
+LOST_RETURN = Measure(f"a mean return of {SOLVED:g}", lost_return, 1 - SOLVED, fitted_by="area")
+
+
+def fingerprint(name: str, kind: str, setting: Setting) -> dict[str, Any]:
+    """What an algorithm does with a bonus in a short run, long enough for its first updates."""
+    check_installed()
     from dorax.experiments import _sb3_runs
 
     problem = PROBLEMS[name]
@@ -139,14 +134,13 @@ def fingerprint(name: str, kind: str) -> dict[str, Any]:
         (problem.algorithm, problem.settings),
         (problem.environment, problem.keywords),
         {"PPO": 3 * 8 * 128, "DQN": 800}[problem.algorithm],
-        partial(_sb3_runs.BONUSES[kind], scale=SCALES.get((name, kind), 0.0), seed=1),
+        partial(_sb3_runs.BONUSES[kind], scale=setting.get("scale", 0.0), seed=1),
     )
 
 
-def check_machine(size: Size) -> None:
-    del size
+def check_installed() -> None:
     if find_spec("stable_baselines3") is None:
-        raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install stable-baselines3")
+        raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install 'dorax[sb3]'")
 
 
 def mean_return(data: xr.Dataset) -> np.ndarray:
@@ -154,17 +148,8 @@ def mean_return(data: xr.Dataset) -> np.ndarray:
 
 
 def times_of(data: xr.Dataset) -> Times:
-    """Steps until the mean true return first is that of a solved problem."""
+    """Steps until the mean true return is first that of a solved problem."""
     return first_times(mean_return(data), data.record_step.values, SOLVED)
-
-
-def area(data: xr.Dataset) -> float:
-    """What scales are chosen by: the mean true return over whole runs."""
-    return float(data.record_return.mean())
-
-
-def best_scale(results: Results, problem: str, kind: str) -> float:
-    return max(GRIDS[problem, kind], key=lambda scale: area(results[tuning_name(problem, kind, scale)].data()))
 
 
 def solved_more_often(problem: str, often: str, seldom: str) -> Claim:
@@ -190,11 +175,13 @@ def solved_sooner(problem: str, soon: str, late: str) -> Claim:
 
 def draw(results: Results, figure: Figure) -> None:
     figure.set_size_inches(12, 4)
-    shown = [name for name in PROBLEMS if any(agent_name(name, kind) in results.cells for kind in STYLES)] or PROBLEMS
+    shown = [
+        name for name in PROBLEMS if any(agent_name(name, kind) in results.conditions for kind in STYLES)
+    ] or PROBLEMS
     panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for name, panel in zip(shown, panels, strict=True):
         for kind, colour in STYLES.items():
-            if agent_name(name, kind) in results.cells:
+            if agent_name(name, kind) in results.conditions:
                 data = results[agent_name(name, kind)].data()
                 x, returns = data.record_step.values[0] / 1e3, mean_return(data)
                 panel.plot(x, returns.T, color=colour, linewidth=0.5, alpha=0.5)
@@ -210,25 +197,18 @@ def tables(results: Results) -> Sequence[Table]:
     rows = []
     for name in PROBLEMS:
         for kind in STYLES:
-            if agent_name(name, kind) in results.cells:
+            if agent_name(name, kind) in results.conditions:
                 data = results[agent_name(name, kind)].data()
                 times = times_of(data)
                 solved = share(int(times.is_reached.sum()), len(times.time))
                 soon = median(times.latest)
                 words = f"{solved.value:.0%} [{solved.low:.0%}, {solved.high:.0%}]"
-                scale = SCALES.get((name, kind))
+                choice = results[agent_name(name, kind)].choices.get("step")
+                scale = "" if choice is None else f"{choice.setting['scale']:g}"
                 when = f"{soon / 1e3:.0f}" if np.isfinite(soon) else "never"
-                rows.append((name, kind, "" if scale is None else f"{scale:g}", data.sizes["seed"], words, when))
+                rows.append((name, kind, scale, data.sizes["seed"], words, when))
     header = ("problem", "bonus", "scale", "seeds", "runs that solve it", "after how many thousand steps (median)")
-    scales, tuned = sorted({scale for grid in GRIDS.values() for scale in grid}), []
-    for name, kind in SCALES:
-        cells = [results.cells.get(tuning_name(name, kind, scale)) for scale in scales]
-        tuned.append((name, kind, *("–" if cell is None else f"{area(cell.data()):.3f}" for cell in cells)))
-    headings = ("problem", "bonus", *(f"scale {scale:g}" for scale in scales))
-    return [
-        Table("How many runs solve it, and when", header, rows),
-        Table("Mean true return on the tuning seeds, by which scales were chosen", headings, tuned),
-    ]
+    return [Table("How many runs solve it, and when", header, rows)]
 
 
 EXPERIMENT = Experiment(
@@ -240,7 +220,7 @@ EXPERIMENT = Experiment(
     "√c. The scale of each is the best of its grid on two seeds that are not among those judged; grids were widened "
     "until the best was not at their end. Sizes of problems and settings of the algorithms were chosen on other seeds, "
     "too, with E-values: they may suit those best. Returns are true ones, without bonuses, of training episodes.",
-    cells=lambda size: (),
+    conditions=conditions,
     claims=[
         claim
         for name in PROBLEMS
@@ -252,9 +232,12 @@ EXPERIMENT = Experiment(
     ],
     draw=draw,
     order=120,
-    size=Size(seeds=6),
+    finding=Finding(
+        "Do more runs of PPO in Stable-Baselines3 solve a deep sea with E-values than without a bonus?",
+        f"PPO, deep sea of 20: more runs solve it with {E_VALUES} than with {NONE}",
+        "share of runs that solve it higher by {}",
+    ),
+    size=Size(seeds=6, tuning_seeds=2),
     quick=Size(seeds=1, fraction=0.05),
     tables=tables,
-    long_runs=long_runs,
-    check_machine=check_machine,
 )

@@ -14,7 +14,7 @@ from dorax.core import LLL, UCB, EpsilonGreedy, EValues, Sample, Softmax, Visits
 from dorax.mdps import MDP
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, time_ratio
-from dorax.study.experiment import AXES, Axis, Cell, Experiment, Size, Table
+from dorax.study.experiment import AXES, Axis, Condition, Experiment, Finding, Size, Table
 from dorax.study.measures import THRESHOLD, times_to_threshold
 from dorax.study.results import LeftOut, Results
 from dorax.study.statistics import Interval, Times, bootstrap, median
@@ -24,7 +24,7 @@ LEARNING_RATE = 0.5
 RESAMPLES = 2000
 RULES = ("LLL softmax", "UCB")
 LIMITS = {"epsilon": (1.0,)}
-TASTE = ("ε-greedy", "LLL softmax, visits", "LLL softmax, E-values", "optimistic Q-learning")  # of a quick run
+QUICK_AGENTS = ("ε-greedy", "LLL softmax, visits", "LLL softmax, E-values", "optimistic Q-learning")  # of a quick run
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ def name_of(agent: str, family: Family, size: int) -> str:
     return f"{agent}, {family.name} {family.symbol} = {size}"
 
 
-def cells(size: Size) -> Sequence[Cell]:
-    found: list[Cell] = []
+def conditions(size: Size) -> Sequence[Condition]:
+    found: list[Condition] = []
     for family in FAMILIES:
         for problem in family.sizes if size.is_full else family.sizes[:3]:
             for name, (agent, grid) in agents(family, problem).items():
-                if not size.is_full and name not in TASTE:
+                if not size.is_full and name not in QUICK_AGENTS:
                     continue
                 training = Training(
                     agent,
@@ -111,7 +111,7 @@ def cells(size: Size) -> Sequence[Cell]:
                     lanes=64,
                     states=1024,
                 )
-                found.append(Cell(name_of(name, family, problem), training, grid, LIMITS))
+                found.append(Condition(name_of(name, family, problem), training, grid, LIMITS))
     return found
 
 
@@ -134,7 +134,7 @@ class Growth:
 
 
 def growth(results: Results, agent: str, family: Family, axis: Axis) -> Growth:
-    present = [problem for problem in family.sizes if name_of(agent, family, problem) in results.cells]
+    present = [problem for problem in family.sizes if name_of(agent, family, problem) in results.conditions]
     if not present:
         raise LeftOut(agent)
     times = [times_to_threshold(results[name_of(agent, family, p)].data(axis), axis) for p in present]
@@ -195,7 +195,7 @@ def keeps_pace_claim(family: Family, axis: Axis) -> Claim:
     ours, theirs, largest = "LLL softmax, E-values", "optimistic Q-learning", family.sizes[-1]
 
     def estimate(results: Results) -> Estimate:
-        size = largest if name_of(ours, family, largest) in results.cells else family.sizes[0]
+        size = largest if name_of(ours, family, largest) in results.conditions else family.sizes[0]
         slow, fast = (name_of(name, family, size) for name in (ours, theirs))
         return time_ratio("", slow, fast, axis).estimate(results)
 
@@ -205,7 +205,7 @@ def keeps_pace_claim(family: Family, axis: Axis) -> Claim:
 
 def names_in(results: Results) -> list[str]:
     """The agents that were run: all of them, or those of a quick run."""
-    return list(STYLES) if results.size.is_full else list(TASTE)
+    return list(STYLES) if results.size.is_full else list(QUICK_AGENTS)
 
 
 def draw(results: Results, figure: Figure) -> None:
@@ -273,7 +273,7 @@ EXPERIMENT = Experiment(
     "that of Q = 0. A size counts as solved when more than half of the runs solve it within 50 000 steps and 10 000 "
     "episodes; open triangles mark sizes that were not, at the time that was waited in vain. Exponents are fitted "
     "to solved sizes alone, so an agent that fails early has few points: read them with the figure.",
-    cells=cells,
+    conditions=conditions,
     claims=[
         # On a deep sea every episode lasts N steps: the two axes are one.
         *(exponent_claim(BRIDGE, rule, axis) for rule in RULES for axis in AXES),
@@ -284,6 +284,11 @@ EXPERIMENT = Experiment(
     ],
     draw=draw,
     order=70,
+    finding=Finding(
+        "As a deep sea grows, does the time to solve it grow more slowly with E-values than with visits?",
+        "on deep sea, time grows more slowly with LLL softmax, E-values than with visits (by episode)",
+        "exponent smaller by {}",
+    ),
     size=Size(seeds=24, tuning_seeds=12),
     tables=tables,
 )

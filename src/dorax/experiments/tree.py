@@ -1,4 +1,4 @@
-"""fig:tree: what a generalized count counts, on a tree whose leaves are taken in turn."""
+"""Figure 1: what a generalized count counts, on a tree whose leaves are taken in turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from dorax.core import next_count
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Cell, Experiment, Progress, Setting, Size
+from dorax.study.experiment import Condition, Experiment, Progress, Setting, Size
 from dorax.study.results import Results
 from dorax.study.statistics import Interval
 
@@ -43,8 +43,8 @@ def name_of(leaves: int) -> str:
     return f"k = {leaves}"
 
 
-def cells(size: Size) -> Sequence[Cell]:
-    return [Cell(name_of(k), partial(count_cycles, leaves=k, cycles=size.of(100, least=20))) for k in LEAVES]
+def conditions(size: Size) -> Sequence[Condition]:
+    return [Condition(name_of(k), partial(count_cycles, leaves=k, cycles=size.of(100, least=20))) for k in LEAVES]
 
 
 def visits_per_cycle(results: Results, *, leaves: Sequence[int]) -> Estimate:
@@ -65,9 +65,9 @@ def about_one(text: str, leaves: Sequence[int]) -> Claim:
 def draw(results: Results, figure: Figure) -> None:
     figure.set_size_inches(6.5, 4)
     axes = figure.subplots()
-    for cell, colour in zip(results, figures.palette(len(LEAVES)), strict=True):
-        count = cell.data()["count"]
-        axes.plot(count.cycle, count.values[0], color=colour, label=cell.name)
+    for result, colour in zip(results, figures.palette(len(LEAVES)), strict=True):
+        count = result.data()["count"]
+        axes.plot(count.cycle, count.values[0], color=colour, label=result.name)
     cycles = results[name_of(LEAVES[0])].data().cycle
     axes.plot(cycles, cycles, color="grey", linestyle=":", label="one a cycle")
     axes.set_xlabel("cycles through all leaves")
@@ -77,7 +77,7 @@ def draw(results: Results, figure: Figure) -> None:
 
 
 EXPERIMENT = Experiment(
-    figure="fig:tree",
+    figure="Figure 1",
     title="A cycle through all leaves is one generalized visit",
     paper="In a tree with k leaves that are visited in turn, the generalized count of the one action at the root grows "
     "by about one for each cycle of k visits, whatever k is.",
@@ -86,7 +86,7 @@ EXPERIMENT = Experiment(
     "is judged by the slope over the second half of the cycles, and 'about one' means between 0.9 and 1.1. With a "
     "single leaf root and leaf are visited equally often, their E-values decay at the same rate, and the count of the "
     "root falls behind by a logarithm: its slope approaches one from below, slowly.",
-    cells=cells,
+    conditions=conditions,
     claims=[
         about_one("each cycle of k visits adds about one generalized visit, for k of 2 and more", LEAVES[1:]),
     ],

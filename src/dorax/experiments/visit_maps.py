@@ -1,4 +1,4 @@
-"""fig:tot_visits, early_visits, late_visits and c_e_corr: without propagation, E-values count visits."""
+"""Figures 8, 9, 10 and 12: without propagation, E-values count visits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from dorax.experiments import _maps
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Cell, Experiment, Size, Table
+from dorax.study.experiment import Condition, Experiment, Finding, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import mean
 
@@ -19,8 +19,8 @@ ALIKE = 0.7  # a rank correlation above this is commonly called strong
 SEED = 0  # whose maps are drawn
 
 
-def cells(size: Size) -> Sequence[Cell]:
-    return _maps.cells(0.0, size)
+def conditions(size: Size) -> Sequence[Condition]:
+    return _maps.conditions(0.0, size)
 
 
 def alike(form: str, window: str) -> Claim:
@@ -74,7 +74,7 @@ def draw(results: Results, figure: Figure) -> None:
 
 
 EXPERIMENT = Experiment(
-    figure="fig:tot_visits, fig:early_visits, fig:late_visits, fig:c_e_corr",
+    figure="Figures 8, 9, 10 and 12",
     title="Without propagation, E-values count visits",
     paper="States that were visited more often have a higher C_E: over the whole training, in its first ten episodes "
     "and in the change over its last ten; over training the two are strongly correlated, with far fewer parameters "
@@ -85,13 +85,18 @@ EXPERIMENT = Experiment(
     f"over all seeds. “Similar” is judged as a rank correlation ρ above {ALIKE:g}. The correlation over training is "
     "taken at every bin that was visited; two numbers that both only grow are correlated easily, so read it with the "
     "late maps, which compare increments.",
-    cells=cells,
+    conditions=conditions,
     claims=[
         *(alike(form, window) for form in _maps.FORMS for window in WINDOWS),
         *(correlated(form) for form in _maps.FORMS),
     ],
     draw=draw,
     order=75,
+    finding=Finding(
+        "Without propagation, do E-values count visits in the last ten episodes, too?",
+        "visits and E-values make similar maps, last ten episodes (change), logistic form",
+        "rank correlation {}",
+    ),
     size=Size(seeds=20),
     quick=Size(seeds=4, fraction=0.03),
     tables=tables,

@@ -1,17 +1,18 @@
-"""Claims and verdicts. A verdict comes from an interval, never from the author's hope."""
+"""Claims and their verdicts, which are read off confidence intervals."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from dorax.study.experiment import Axis, Experiment
 from dorax.study.measures import Q_ERROR, Measure, times_to_threshold
-from dorax.study.results import LeftOut, Results
+from dorax.study.results import ConditionResult, LeftOut, Results
 from dorax.study.statistics import Interval, median, ratio_of_medians, share
 
 Verdict = Literal["holds", "fails", "unclear"]
@@ -51,23 +52,28 @@ class Claim:
 def judged(name: str, experiment: Experiment, results: Results) -> list[dict[str, Any]]:
     """The rows of claims.json of one experiment.
 
-    A claim about an agent that a quick run leaves out, or that has no recorded run yet, is not judged.
+    A claim about a condition that a quick run leaves out, or that has no recorded run yet, is not judged.
     """
     rows: list[dict[str, Any]] = []
     for claim in experiment.claims:
         try:
             rows.append(judge(name, experiment.figure, claim, results))
         except LeftOut:
-            if results.size.is_full and experiment.long_runs is None:
+            if results.size.is_full and not results.missing:
                 raise
     return rows
 
 
 def judge(name: str, figure: str, claim: Claim, results: Results) -> dict[str, Any]:
-    """One row of claims.json. A bound that the data leave open is null."""
-    estimate = claim.estimate(results)
+    """One row of claims.json. A bound that the data leave open is null.
+
+    Where a recorded run behind it may be of earlier code, the row also has a `remark`.
+    """
+    noting = _NotingResults(results.conditions, results.size, results.missing)
+    estimate = claim.estimate(noting)
     interval = estimate.interval
-    return {
+    remarks = [f"{each}: {results[each].remark}" for each in noting.used if results[each].remark]
+    row = {
         "experiment": name,
         "figure": figure,
         "claim": claim.text,
@@ -78,6 +84,20 @@ def judge(name: str, figure: str, claim: Claim, results: Results) -> dict[str, A
         "verdict": claim.verdict(interval),
         "seeds": estimate.seeds,
     }
+    return row | ({"remark": "; ".join(remarks)} if remarks else {})
+
+
+class _NotingResults(Results):
+    """Results that keep track of the conditions that were asked for."""
+
+    @cached_property
+    def used(self) -> dict[str, None]:
+        return {}
+
+    def __getitem__(self, name: str) -> ConditionResult:
+        result = super().__getitem__(name)
+        self.used[name] = None
+        return result
 
 
 def time_ratio(
@@ -90,7 +110,17 @@ def time_ratio(
     below: float = math.inf,
     measure: Measure = Q_ERROR,
 ) -> Claim:
-    """The median time until a measure reaches its bar, one agent's over another's, lies within bounds."""
+    """The ratio of two conditions' median times to the threshold lies within bounds.
+
+    Args:
+        text: The claim in words.
+        slow: The condition in the numerator.
+        fast: The condition in the denominator.
+        axis: Whether time is counted in episodes or in steps.
+        above: The lower bound.
+        below: The upper bound.
+        measure: What has to reach its threshold.
+    """
 
     def estimate(results: Results) -> Estimate:
         slow_times, fast_times = (times_to_threshold(results[name].data(axis), axis, measure) for name in (slow, fast))
@@ -108,13 +138,13 @@ def time_ratio(
 
 
 def faster(fast: str, slow: str, axis: Axis, text: str | None = None, measure: Measure = Q_ERROR) -> Claim:
-    """`fast` takes less time to the bar than `slow`: the ratio of their medians is above 1."""
+    """`fast` reaches the threshold sooner than `slow`: the ratio of their median times is above 1."""
     text = text or f"{fast} converges before {slow} (by {axis})"
     return time_ratio(text, slow, fast, axis, above=1.0, measure=measure)
 
 
 def fails_to_converge(name: str, within: int, text: str | None = None, measure: Measure = Q_ERROR) -> Claim:
-    """Fewer than half of the runs get to the bar within so many episodes."""
+    """Fewer than half of the runs reach the threshold within so many episodes."""
 
     def estimate(results: Results) -> Estimate:
         times = times_to_threshold(results[name].data("episode"), "episode", measure)

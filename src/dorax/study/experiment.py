@@ -21,11 +21,13 @@ __all__ = [
     "FULL",
     "QUICK",
     "Axis",
-    "Cell",
+    "Condition",
     "Experiment",
-    "LongRun",
+    "Finding",
+    "Job",
     "Measure",
     "Progress",
+    "Recorded",
     "Run",
     "Setting",
     "Size",
@@ -33,22 +35,21 @@ __all__ = [
 ]
 
 Setting = Mapping[str, float]
-Progress = Callable[[float, int], None]  # the share that is done, and steps so far
-Run = Callable[[Sequence[Setting], Sequence[int], Progress | None], "xr.Dataset"]
+Progress = Callable[[float, int], None]  # the share that is done, and the steps so far
 
-FIRST_TUNING_SEED = 1_000_000  # tuning seeds and reported seeds never meet
+FIRST_TUNING_SEED = 1_000_000  # tuning seeds and reported seeds are disjoint
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much of an experiment to run: all of it, or a taste."""
+    """How much of an experiment to run: all of it, or a small part."""
 
     seeds: int = 50
     tuning_seeds: int = 12
     fraction: float = 1.0
 
     def of(self, amount: int, least: int = 1) -> int:
-        """This size's share of an amount, such as a number of episodes."""
+        """Scale an amount, such as a number of episodes, to this size."""
         return max(least, round(amount * self.fraction))
 
     @property
@@ -61,13 +62,70 @@ QUICK = Size(seeds=5, tuning_seeds=3, fraction=0.05)
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One agent of an experiment: how to run it, and the grid that its numbers are fitted on.
+class Job:
+    """What a run is given besides settings and seeds.
 
-    `run` takes settings (one is empty where there is no grid), seeds and a progress
-    callback, and returns a dataset with the dimensions setting and seed. Settings are
-    fitted by `measure`. A choice at the end of its grid is suspect,
-    but for the `limits` that a number cannot pass anyway.
+    Calling a job reports progress, so a run that keeps no checkpoints can treat it as a plain
+    progress callback.
+
+    Attributes:
+        progress: Told the share that is done and the steps so far.
+        folder: A folder of this run's own for checkpoints. A run that was interrupted gets the same one again.
+        keep_replay: Whether checkpoints should include the replay buffer.
+    """
+
+    progress: Progress
+    folder: Path
+    keep_replay: bool = False
+
+    def __call__(self, share: float, steps: int) -> None:
+        self.progress(share, steps)
+
+
+Run = Callable[[Sequence[Setting], Sequence[int], Job], "xr.Dataset"]
+
+
+def _runs_anywhere() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Policy for a condition that takes long or needs special hardware.
+
+    Each setting and seed is run on its own and kept in a file of its own, in the output folder or
+    committed in `results/<experiment>/`. A file counts if its identity is the one asked for.
+    Whether today's code would still produce it is checked by a fingerprint: what a short run does.
+
+    Attributes:
+        identity: From setting and seed, everything that the result depends on, as JSON-able data.
+        seeds: The reported seeds, if not those of the experiment's size.
+        priority: Conditions of lower priority numbers run first; equal ones take turns, seed by seed.
+        fingerprint: What a short run on the CPU does with a setting; raises InvalidInput where that is impossible.
+        check_machine: Raises InvalidInput on a machine that cannot run this condition.
+    """
+
+    identity: Callable[[Setting, int], Mapping[str, Any]]
+    seeds: Sequence[int] | None = None
+    priority: int = 0
+    fingerprint: Callable[[Setting], Mapping[str, Any]] | None = None
+    check_machine: Callable[[], None] = _runs_anywhere
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One agent of an experiment: how to run it, how to fit it, and where its results are kept.
+
+    By default results are made on this machine and stored under a key of the code and settings
+    that produced them.
+
+    Attributes:
+        name: Unique within the experiment.
+        run: From settings, seeds and a job, a dataset with the dimensions setting and seed.
+        grid: Values to fit, by name. Every combination is a setting; without a grid there is one, empty.
+        limits: Values that a number cannot exceed; a choice at the edge of its grid is suspect elsewhere.
+        measure: What settings are fitted by.
+        recorded: Set for results that may be recorded in `results/`.
     """
 
     name: str
@@ -75,35 +133,22 @@ class Cell:
     grid: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
     limits: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
     measure: Measure = Q_ERROR
+    recorded: Recorded | None = None
 
-
-@dataclass(frozen=True)
-class LongRun:
-    """One seed of one agent that takes long, or needs what not every machine has.
-
-    `what` is everything that its result depends on, in words: a result of anything else is
-    none of it. `train` is given a folder to keep checkpoints in, from which it goes on if it was
-    interrupted, whether to keep replay there too, and a progress callback.
-    """
-
-    agent: str
-    seed: int
-    what: str
-    train: Callable[[Path, bool, Progress | None], xr.Dataset]
+    def seeds(self, size: Size) -> Sequence[int]:
+        """The reported seeds at a size."""
+        own = None if self.recorded is None else self.recorded.seeds
+        return range(size.seeds) if own is None else own
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure: its cells at a given size, its claims, and how it is drawn.
-
-    One that takes long or needs what not every machine has, such as a GPU, has `long_runs`,
-    in the order in which to run them, and no cells; `check_machine` raises where they cannot be run.
-    """
+    """One figure: its conditions at a given size, its claims, and how it is drawn."""
 
     figure: str
     title: str
     paper: str
-    cells: Callable[[Size], Sequence[Cell]]
+    conditions: Callable[[Size], Sequence[Condition]]
     claims: Sequence[Claim]
     draw: Callable[[Results, Figure], None]
     order: int
@@ -111,24 +156,37 @@ class Experiment:
     size: Size = FULL
     quick: Size = QUICK
     tables: Callable[[Results], Sequence[Table]] | None = None
-    long_runs: Callable[[Size], Sequence[LongRun]] | None = None
-    check_machine: Callable[[Size], None] = lambda size: None
+    finding: Finding | None = None
 
-    def agents(self, size: Size) -> list[str]:
-        """The names of the agents that it runs."""
-        runs = () if self.long_runs is None else self.long_runs(size)
-        return list(dict.fromkeys([*(cell.name for cell in self.cells(size)), *(run.agent for run in runs)]))
+    @property
+    def is_recorded(self) -> bool:
+        """Whether any of its full-size results are meant to be recorded rather than made on every machine."""
+        return any(condition.recorded is not None for condition in self.conditions(self.size))
 
     def extent(self, size: Size) -> str:
-        """How much is run, in words. Of long runs some agents have fewer seeds than others."""
-        if self.long_runs is not None:
-            return f"{len(self.long_runs(size))} runs"
-        return f"{len(self.agents(size))} x {size.seeds} runs"
+        """How many runs are reported, in words."""
+        seeds = [len(condition.seeds(size)) for condition in self.conditions(size)]
+        return f"{len(seeds)} x {seeds[0]} runs" if len(set(seeds)) == 1 else f"{sum(seeds)} runs"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An experiment in one row: a question, and the claim whose verdict answers it.
+
+    Attributes:
+        question: Answered "yes" where the claim holds and "no" where it fails.
+        claim: The text of one of the experiment's claims.
+        effect: The claim's value in words, with `{}` for the number.
+    """
+
+    question: str
+    claim: str
+    effect: str
 
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers that a reader of the report wants to see as such."""
+    """A table of numbers for the report."""
 
     caption: str
     header: Sequence[str]

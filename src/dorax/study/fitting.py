@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from dorax.study.experiment import Axis, Cell
+from dorax.study.experiment import Axis, Condition
 from dorax.study.statistics import median
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The setting that an axis prefers, what it was chosen from, and where it touches the grid's edge."""
+    """The setting chosen for an axis, the scores of all settings, and which values lie at the edge of the grid."""
 
     setting: dict[str, float]
     scores: list[tuple[dict[str, float], float, float, float]]  # setting, median time, share reached, area
@@ -24,27 +24,36 @@ class Choice:
 
 
 def settings_of(grid: Mapping[str, Sequence[float]]) -> list[dict[str, float]]:
-    """All combinations of a grid's values; of an empty grid, the one empty setting."""
+    """All combinations of a grid's values; for an empty grid, one empty setting."""
     return [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
 
 
-def choose(cell: Cell, summary: xr.Dataset, axis: Axis) -> Choice:
-    """The shortest median time to the bar, then the most runs that reach it, then the least area; or the least area."""
+def choose(condition: Condition, summary: xr.Dataset, axis: Axis) -> Choice:
+    """Choose the best setting of a condition's grid.
+
+    The best has the shortest median time to the threshold; ties go to the most runs that reach it,
+    then to the least area. A measure that is fitted by area uses the area alone.
+
+    Args:
+        condition: Its grid, limits and measure.
+        summary: `measures.summary` of its tuning runs.
+        axis: What time is counted in.
+    """
     is_reached = summary[f"reached_by_{axis}"].values
     time = median(np.where(is_reached, summary[f"time_by_{axis}"].values, np.inf))
     reached = is_reached.mean(axis=1)
-    # Ten digits: beyond them lies rounding, which differs between numbers as they were run and as they were stored.
+    # Ten digits: the rest is rounding error, which differs between machines.
     area = [float(f"{mean:.10g}") for mean in summary[f"area_by_{axis}"].values.mean(axis=1)]
-    settings = settings_of(cell.grid)
-    is_by_area = cell.measure.fitted_by == "area"
+    settings = settings_of(condition.grid)
+    is_by_area = condition.measure.fitted_by == "area"
     best = min(range(len(settings)), key=lambda i: (area[i],) if is_by_area else (time[i], -reached[i], area[i]))
     chosen = settings[best]
     at_edge = [
         name
-        for name, values in cell.grid.items()
+        for name, values in condition.grid.items()
         if len(values) > 1
         and chosen[name] in (min(values), max(values))
-        and chosen[name] not in cell.limits.get(name, ())
+        and chosen[name] not in condition.limits.get(name, ())
     ]
     scores = [(settings[i], float(time[i]), float(reached[i]), area[i]) for i in range(len(settings))]
     return Choice(chosen, scores, at_edge, is_by_area)

@@ -1,8 +1,8 @@
-"""What determines a result, as one key: values, and the code that they run through.
+"""Content-addressed keys: a digest of values and of the code that they run through.
 
-A key covers every field of the objects involved, every array, and the source of every
-module of this package that the code behind them imports, comments and docstrings aside.
-The study itself looks at results and does not count, but for functions named in a cell.
+A key covers every field of the objects involved, every array, and the source of every module of
+this package that the code behind them imports, without comments and docstrings. `dorax.study` only
+analyses results and is not covered, except for functions that are part of a condition.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any, cast
 import numpy as np
 
 _PACKAGE = __name__.split(".")[0]
-_ANALYSIS = f"{_PACKAGE}.study"  # counts where a function of it is named, not where it is merely imported
+_ANALYSIS = f"{_PACKAGE}.study"  # covered where a function of it is used, not where it is merely imported
 
 
 def key_of(thing: Any) -> str:
-    """A hexadecimal digest of everything that `thing` is."""
+    """A hexadecimal digest of a thing's values and code."""
     modules: set[str] = set()
     description = describe(thing, modules)
     code = [(name, _source_digest(name)) for name in sorted(_with_imports(modules))]
@@ -32,7 +32,7 @@ def key_of(thing: Any) -> str:
 
 
 def describe(thing: Any, modules: set[str] | None = None) -> Any:
-    """`thing` as nested tuples of plain values; the modules of its code are added to `modules`."""
+    """Describe a thing as nested tuples of plain values; the modules of its code are added to `modules`."""
     seen: set[str] = set() if modules is None else modules
     if thing is None or isinstance(thing, str | bool | int | float):
         return thing
@@ -40,7 +40,9 @@ def describe(thing: Any, modules: set[str] | None = None) -> Any:
         call = cast("functools.partial[Any]", thing)
         return ("partial", describe(call.func, seen), describe(call.args, seen), describe(call.keywords, seen))
     if inspect.isfunction(thing) and (thing.__closure__ or thing.__name__ == "<lambda>"):
-        raise TypeError(f"{thing.__qualname__} cannot be part of a cell: use a named function and functools.partial")
+        raise TypeError(
+            f"{thing.__qualname__} cannot be part of a condition: use a named function and functools.partial"
+        )
     if inspect.isfunction(thing) or inspect.isclass(thing):
         seen.add(thing.__module__)
         own = "" if thing.__module__.startswith(_PACKAGE) else _outside_source(thing)
@@ -56,7 +58,7 @@ def describe(thing: Any, modules: set[str] | None = None) -> Any:
     if hasattr(thing, "__array__"):
         array = np.ascontiguousarray(thing)
         return (str(array.dtype), array.shape, hashlib.sha256(array.tobytes()).hexdigest())
-    raise TypeError(f"a {type(thing).__name__} cannot be part of a cell: its value has no lasting description")
+    raise TypeError(f"a {type(thing).__name__} cannot be part of a condition: it has no lasting description")
 
 
 def _outside_source(thing: Any) -> str:

@@ -1,4 +1,4 @@
-"""Measures of learning curves: when they get there, and the area beneath them."""
+"""Measures of learning curves: the time to a threshold, and the area under the curve."""
 
 # xarray: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -24,30 +24,31 @@ FAILURES_ALLOWED = 0.1  # of them
 
 @dataclass(frozen=True)
 class Measure:
-    """A curve over episodes that falls from about 1 as an agent learns, and the bar that it has to reach.
+    """A curve that falls from about 1 as an agent learns, and the threshold that it has to reach.
 
-    Settings are fitted by the time until then or, where a curve may rise again, by the
-    area beneath all of it.
+    The curve's last dimension is `episode`, or `record`: evenly spaced records whose steps are in
+    `record_step`. Records know no episodes, so both axes count steps for them. Settings are
+    fitted by the time to the threshold or, where a curve may rise again, by the area under it.
     """
 
     name: str
     curve: Callable[[xr.Dataset], xr.DataArray]
-    bar: float
+    threshold: float
     fitted_by: Literal["time", "area"] = "time"
 
 
 def error_of_q(data: xr.Dataset) -> xr.DataArray:
-    """The error of Q over that of Q = 0: each agent's own start would be lower for some than for others."""
+    """The error of Q relative to that of Q = 0, which is the same for all agents."""
     return data.q_error / data.q_error_of_zero
 
 
 def error_of_q_since_start(data: xr.Dataset) -> xr.DataArray:
-    """The error of Q over that of the agent's own start."""
+    """The error of Q relative to the agent's own error at the start."""
     return data.q_error / data.q_error_at_start
 
 
 def recent_failures(data: xr.Dataset) -> xr.DataArray:
-    """The share of the last episodes without any reward; before there are enough, what is missing counts as failed."""
+    """The share of the last `WINDOW` episodes without any reward; missing episodes count as failed."""
     returns = data["return"]
     failed = np.where(np.isnan(returns.values), np.nan, np.asarray(returns.values <= 0, float))
     total = np.cumsum(np.concatenate([np.ones((*failed.shape[:-1], WINDOW)), failed], axis=-1), axis=-1)
@@ -60,22 +61,26 @@ SUCCESS = Measure(f"{1 - FAILURES_ALLOWED:.0%} of {WINDOW} episodes succeed", re
 
 
 def times_to_threshold(data: xr.Dataset, axis: Axis, measure: Measure = Q_ERROR) -> Times:
-    """Episodes or steps until an episode first ends with the measure at or below its bar."""
-    curve = measure.curve(data).values
-    is_there = np.asarray(curve <= measure.bar)
+    """Episodes or steps until the measure is first at or below its threshold."""
+    values = measure.curve(data)
+    curve = values.values
+    is_there = np.asarray(curve <= measure.threshold)
     first = np.asarray(np.argmax(is_there, axis=-1))
     is_reached = np.asarray(is_there.any(axis=-1))
     watched = np.sum(np.isfinite(curve), axis=-1)
+    if values.dims[-1] == "record":
+        return Times(_at(data.record_step.values, np.where(is_reached, first, watched - 1)), is_reached)
     if axis == "episode":
         return Times(np.where(is_reached, first + 1.0, watched), is_reached)
-    steps = np.take_along_axis(data.steps.values, first[..., None], axis=-1)[..., 0]
-    return Times(np.where(is_reached, steps, data.total_steps.values * 1.0), is_reached)
+    return Times(np.where(is_reached, _at(data.steps.values, first), data.total_steps.values * 1.0), is_reached)
 
 
 def area_under_curve(data: xr.Dataset, axis: Axis, measure: Measure = Q_ERROR) -> Floats:
     """The mean of a measure along an axis; a run that has ended keeps its last value."""
     curve = measure.curve(data)
     error = curve.copy(data=held(curve.values)).fillna(1.0)
+    if curve.dims[-1] == "record":
+        return np.asarray(error.mean("record"))
     if axis == "episode":
         return np.asarray(error.mean("episode"))
     horizon = float(data.total_steps.max())
@@ -85,13 +90,18 @@ def area_under_curve(data: xr.Dataset, axis: Axis, measure: Measure = Q_ERROR) -
 
 
 def held(curves: Floats) -> Floats:
-    """Curves along the last axis that keep their last value where they have ended (in NaN)."""
+    """Fill curves, along the last axis, with their last value where they have ended (NaN)."""
     last = np.maximum(np.sum(np.isfinite(curves), axis=-1, keepdims=True) - 1, 0)
     return np.where(np.isfinite(curves), curves, np.take_along_axis(curves, last, axis=-1))
 
 
+def _at(values: Floats, index: Any) -> Floats:
+    """Select one entry of the last axis per row."""
+    return np.take_along_axis(values, index[..., None], axis=-1)[..., 0]
+
+
 def summary(data: xr.Dataset, measure: Measure = Q_ERROR) -> xr.Dataset:
-    """What fitting needs of a tuning run, setting x seed: times, whether reached, areas."""
+    """What fitting needs of tuning runs, setting x seed: times, whether the threshold was reached, areas."""
     dims = ("setting", "seed")
     columns: dict[str, Any] = {}
     for axis in AXES:

@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML page, and claims.json beside it."""
+"""The report: one self-contained HTML page, with claims.json and durations.json beside it."""
 
 # jinja2: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -11,7 +11,7 @@ import math
 import os
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ import jinja2
 
 from dorax.core.checks import InvalidInput
 from dorax.files import replacing
-from dorax.study import figures, long_runs
+from dorax.study import figures, fingerprints
+from dorax.study.archive import in_words
 from dorax.study.claims import judged
-from dorax.study.experiment import AXES, Experiment, Table
+from dorax.study.experiment import Experiment, Table
 from dorax.study.fitting import Choice
 from dorax.study.results import NotRun, Results, load
 from dorax.study.store import Store
@@ -46,8 +47,8 @@ class Section:
 
     @property
     def seeds(self) -> str:
-        """How many there are of each agent: of long runs, those that were made so far."""
-        found = [cell.data().sizes["seed"] for cell in self.results]
+        """How many seeds each condition has so far."""
+        found = [result.data().sizes["seed"] for result in self.results]
         return " to ".join(map(str, sorted({min(found), max(found)})))
 
     @property
@@ -62,21 +63,32 @@ class Section:
 
 
 def write_report(
-    experiments: Mapping[str, Experiment], store: Store, at_hand: Mapping[str, Results] | None = None
+    experiments: Mapping[str, Experiment],
+    store: Store,
+    at_hand: Mapping[str, Results] | None = None,
+    say: Callable[[str], None] = print,
 ) -> list[Row]:
-    """Write report.html, claims.json, durations.json and the figures of all that has been run; return the claims.
+    """Write report.html, claims.json, durations.json and the figures of all that has been run.
 
-    Results that are `at_hand` need not be read back from the store.
+    Args:
+        experiments: By name.
+        store: Where results are, and where the report goes.
+        at_hand: Results that need not be read from the store again.
+        say: Told what is being done where that takes long.
+
+    Returns:
+        The rows of claims.json.
     """
     at_hand = at_hand or {}
     sections: list[Section] = []
-    missing: dict[str, str] = {}  # what this machine can run of them
+    missing: dict[str, str] = {}  # by experiment, options with which it runs on any machine
     for name, experiment in experiments.items():
         try:
-            results = at_hand[name] if name in at_hand else _loaded(name, experiment, store)
+            results = at_hand[name] if name in at_hand else load(name, experiment, store)
         except NotRun:
-            missing[name] = "" if experiment.long_runs is None else " --quick"
+            missing[name] = " --quick" if experiment.is_recorded else ""
             continue
+        results = fingerprints.checked(name, experiment, results, store, say)
         sections.append(_section(name, experiment, results, store.folder))
     claims = [row for section in sections for row in section.claims]
     if not claims:
@@ -84,17 +96,13 @@ def write_report(
     with replacing(store.folder / "claims.json") as unfinished:
         unfinished.write_text(json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
     with replacing(store.folder / "durations.json") as unfinished:
-        # Long runs were made elsewhere: what they took says nothing of this machine.
-        here = [section for section in sections if section.experiment.long_runs is None]
+        # Recorded runs were made elsewhere: their durations say nothing about this machine.
+        here = [section for section in sections if not section.experiment.is_recorded]
         seconds = {section.name: round(section.results.seconds, 1) for section in here}
         unfinished.write_text(json.dumps(seconds, indent=1) + "\n")
     with replacing(store.folder / "report.html") as unfinished:
         unfinished.write_text(_page(sections, missing, claims))
     return claims
-
-
-def _loaded(name: str, experiment: Experiment, store: Store) -> Results:
-    return (load if experiment.long_runs is None else long_runs.load)(name, experiment, store)
 
 
 def verdicts_by_experiment(claims: Sequence[Row]) -> dict[str, Counter[str]]:
@@ -139,17 +147,20 @@ def _section(name: str, experiment: Experiment, results: Results, folder: Path) 
 
 
 def _recorded(results: Results) -> list[str]:
-    """Where the runs of each agent were made, if that was kept with them."""
-    wheres = {cell.name: (cell.data().sizes["seed"], cell.data().attrs.get("where")) for cell in results}
-    return [f"{name} (seeds: {seeds}): {where}" for name, (seeds, where) in wheres.items() if where]
+    """Where the runs of each condition were made, if that was kept with them."""
+    return [
+        f"{each.name} (seeds: {each.data().sizes['seed']}): {each.where}" + (f" — {each.remark}" if each.remark else "")
+        for each in results
+        if each.where
+    ]
 
 
 def _fits(results: Results) -> Table | None:
-    """The grid and the choice of every fitted agent, for both axes."""
+    """The grid and the choice of every fitted condition, for both axes."""
     rows = [
-        (cell.name, axis, _setting(choice.setting), _scores(choice))
-        for cell in results
-        for axis, choice in cell.choices.items()
+        (result.name, axis, in_words(choice.setting), _scores(choice))
+        for result in results
+        for axis, choice in result.choices.items()
     ]
     if not rows:
         return None
@@ -157,7 +168,7 @@ def _fits(results: Results) -> Table | None:
         "agent",
         "axis",
         "chosen",
-        "grid, on tuning seeds: median time to the bar (– never), or area under the curve",
+        "grid, on tuning seeds: median time to the threshold (– never), or area under the curve",
     )
     return Table("What was fitted, and from what", header, rows)
 
@@ -168,22 +179,16 @@ def _scores(choice: Choice) -> str:
             return f"area {number(area)}"
         return number(time) if math.isfinite(time) else f"– ({reached:.0%} of runs, area {number(area)})"
 
-    return " · ".join(f"{_setting(setting)}: {score(*rest)}" for setting, *rest in choice.scores)
+    return " · ".join(f"{in_words(setting)}: {score(*rest)}" for setting, *rest in choice.scores)
 
 
 def _edges(results: Results) -> list[str]:
     return [
-        f"{cell.name} (by {axis}): {name} = {choice.setting[name]:g}"
-        for cell in results
-        for axis in AXES
-        if axis in cell.choices
-        for choice in (cell.choices[axis],)
+        f"{result.name} (by {axis}): {name} = {choice.setting[name]:g}"
+        for result in results
+        for axis, choice in result.choices.items()
         for name in choice.at_edge
     ]
-
-
-def _setting(setting: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:g}" for name, value in setting.items())
 
 
 def _page(sections: Sequence[Section], missing: Mapping[str, str], claims: Sequence[Row]) -> str:

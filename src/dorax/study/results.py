@@ -1,43 +1,65 @@
-"""Running an experiment's cells, and what comes of it."""
+"""Running an experiment, and loading its results."""
+
+# xarray: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from importlib.metadata import version
-from typing import Any
+from pathlib import Path
 
 import xarray as xr
 
+from dorax.core.checks import InvalidInput
 from dorax.files import replacing
 from dorax.study import measures
-from dorax.study.experiment import AXES, FIRST_TUNING_SEED, Axis, Cell, Experiment, Progress, Setting, Size
+from dorax.study.archive import RECORDED, Archive, Piece, Watch
+from dorax.study.experiment import AXES, Axis, Condition, Experiment, Setting, Size
 from dorax.study.fitting import Choice, choose, settings_of
-from dorax.study.identity import describe, key_of
+from dorax.study.provenance import where
 from dorax.study.store import Store
-
-Watch = Callable[[str], Progress]  # told what begins, it gives a place to report progress
 
 
 class NotRun(Exception):
-    """A result was asked for that the store does not have."""
+    """A result was asked for that has not been made."""
 
 
 class LeftOut(KeyError):
-    """An agent was asked for that this size of the experiment does not run."""
+    """A condition was asked for that is not among the results."""
 
 
 @dataclass(frozen=True)
-class CellResult:
-    """The reported runs of one cell, for each axis at the setting fitted for it."""
+class RunOptions:
+    """How to run an experiment.
+
+    Attributes:
+        fresh: Remove stored results first, ignore recorded ones, and run everything again.
+        keep_replay: Include replay buffers in checkpoints.
+    """
+
+    fresh: bool = False
+    keep_replay: bool = False
+
+
+@dataclass(frozen=True)
+class ConditionResult:
+    """The reported runs of one condition, for each axis at the setting fitted for it.
+
+    Attributes:
+        where: The machines, versions and commits of recorded runs.
+        commits: The commits of runs taken from `results/`.
+        remark: A warning about the code behind recorded runs, if there is one.
+    """
 
     name: str
     by_axis: Mapping[Axis, xr.Dataset]
     choices: Mapping[Axis, Choice] = field(default_factory=dict[Axis, Choice])
     seconds: float = 0.0
+    where: str = ""
+    commits: Sequence[str] = ()
+    remark: str = ""
 
     def data(self, axis: Axis = "episode") -> xr.Dataset:
         """The runs, with seed as first dimension."""
@@ -46,108 +68,206 @@ class CellResult:
 
 @dataclass(frozen=True)
 class Results:
-    """What an experiment's claims and figures are made from."""
+    """What an experiment's claims and figures are made from.
 
-    cells: Mapping[str, CellResult]
+    Attributes:
+        conditions: By name.
+        size: The size that was run.
+        missing: Runs of recorded conditions that have not been made, in words.
+    """
+
+    conditions: Mapping[str, ConditionResult]
     size: Size
-    missing: Sequence[str] = ()  # long runs that are still to be made
+    missing: Sequence[str] = ()
 
-    def __getitem__(self, name: str) -> CellResult:
-        if name not in self.cells:
+    def __getitem__(self, name: str) -> ConditionResult:
+        if name not in self.conditions:
             raise LeftOut(name)
-        return self.cells[name]
+        return self.conditions[name]
 
-    def __iter__(self) -> Iterator[CellResult]:
-        return iter(self.cells.values())
+    def __iter__(self) -> Iterator[ConditionResult]:
+        return iter(self.conditions.values())
 
     @property
     def seconds(self) -> float:
-        return sum(cell.seconds for cell in self)
+        return sum(result.seconds for result in self)
 
 
-def run(name: str, experiment: Experiment, size: Size, store: Store, watch: Watch) -> Results:
-    """Run what the store does not have yet; afterwards the store has all of it."""
-    return _collect(name, experiment, size, store, watch)
+def run(
+    name: str, experiment: Experiment, size: Size, store: Store, watch: Watch, options: RunOptions | None = None
+) -> Results:
+    """Run what has neither been made nor recorded, nor is being run by another process.
+
+    Args:
+        name: The experiment's name, which is also that of its folder.
+        experiment: What to run.
+        size: How much of it.
+        store: Where results are kept.
+        watch: Gives each piece of work its progress callback.
+        options: Whether to start afresh, and what checkpoints include.
+
+    Returns:
+        All results there are afterwards.
+    """
+    options = options or RunOptions()
+    archive, conditions = Archive(name, size, store), experiment.conditions(size)
+    if options.fresh:
+        for condition in conditions:
+            if condition.recorded is not None:
+                condition.recorded.check_machine()
+        archive.forget(conditions)
+    is_done = False
+    while not is_done:  # again after a pass with work to do: meanwhile others may have finished what a fit depends on
+        made = [archive.make(piece, watch, options.keep_replay) for piece in _pieces_in_order(conditions, archive)]
+        is_done = not any(made)
+    _remember_size(name, size, store)
+    try:
+        return _collect(conditions, size, archive)
+    except NotRun:
+        raise InvalidInput(f"all runs of {name} are being made by other processes; allowed: when one is done") from None
 
 
 def load(name: str, experiment: Experiment, store: Store) -> Results:
-    """The results of the size that was run last; NotRun where the store lacks any of them."""
-    return _collect(name, experiment, last_size(name, store), store, watch=None)
+    """Load the results of the size that was run last, or recorded results of the full size.
 
-
-def _collect(name: str, experiment: Experiment, size: Size, store: Store, watch: Watch | None) -> Results:
-    cells = {cell.name: _cell_result(name, cell, size, store, watch) for cell in experiment.cells(size)}
-    if watch is not None:
-        remember_size(name, size, store)
-    return Results(cells, size)
-
-
-def _cell_result(name: str, cell: Cell, size: Size, store: Store, watch: Watch | None) -> CellResult:
-    work = _Work(name, cell, store, watch)
-    settings = settings_of(cell.grid)
-    seeds = range(size.seeds)
-    if len(settings) == 1:
-        data = work.done("", settings, seeds)
-        return CellResult(cell.name, dict.fromkeys(AXES, data.isel(setting=0)), seconds=float(data.attrs["seconds"]))
-    tuning_seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + size.tuning_seeds)
-    tuning = work.done("tuning", settings, tuning_seeds, partial(measures.summary, measure=cell.measure))
-    choices: dict[Axis, Choice] = {axis: choose(cell, tuning, axis) for axis in AXES}
-    chosen = [choices[axis].setting for axis in AXES]
-    distinct = [chosen[0]] if chosen[0] == chosen[1] else chosen
-    data = work.done("", distinct, seeds)
-    by_axis: dict[Axis, xr.Dataset] = {axis: data.isel(setting=distinct.index(choices[axis].setting)) for axis in AXES}
-    return CellResult(cell.name, by_axis, choices, float(tuning.attrs["seconds"]) + float(data.attrs["seconds"]))
-
-
-@dataclass(frozen=True)
-class _Work:
-    experiment: str
-    cell: Cell
-    store: Store
-    watch: Watch | None
-
-    def done(
-        self,
-        purpose: str,
-        settings: Sequence[Setting],
-        seeds: Sequence[int],
-        reduce: Callable[[xr.Dataset], xr.Dataset] | None = None,
-    ) -> xr.Dataset:
-        """The dataset of these settings and seeds: from the store, or run now and put there."""
-        what = (self.cell.run, list(settings), list(seeds), reduce, _versions())
-        path = self.store.path(self.experiment, f"{self.cell.name} {purpose}", key_of(what))
-        found = self.store.load(path)
-        if found is not None:
-            return found
-        if self.watch is None:
-            raise NotRun(f"{self.experiment}: {self.cell.name} has not been run")
-        began = time.perf_counter()
-        data = self.cell.run(settings, seeds, self.watch(f"{self.cell.name} {purpose}".strip()))
-        data = data if reduce is None else reduce(data)
-        data = data.assign_attrs(seconds=time.perf_counter() - began, what=repr(describe(self.cell.run)))
-        self.store.save(path, data)
-        return data
-
-
-def _versions() -> dict[str, str]:
-    import jax
-
-    versions = {name: version(name) for name in ("jax", "jaxlib", "equinox", "numpy", "scipy")}
-    return {**versions, "platform": jax.default_backend()}
-
-
-def _size_path(name: str, store: Store) -> Any:
-    return store.folder / "data" / name / "size.json"
+    Raises:
+        NotRun: There are none, or one that is made here is missing.
+    """
+    try:
+        size = last_size(name, store)
+    except NotRun:
+        size = experiment.size
+    return _collect(experiment.conditions(size), size, Archive(name, size, store))
 
 
 def last_size(name: str, store: Store) -> Size:
-    """The size that an experiment was run with last."""
+    """The size that an experiment was last run with; NotRun if it never was."""
     try:
         return replace(Size(), **json.loads(_size_path(name, store).read_text()))
     except (OSError, ValueError, TypeError):
         raise NotRun(f"{name} has not been run") from None
 
 
-def remember_size(name: str, size: Size, store: Store) -> None:
+def _remember_size(name: str, size: Size, store: Store) -> None:
     with replacing(_size_path(name, store)) as unfinished:
         unfinished.write_text(json.dumps(vars(size)))
+
+
+def _size_path(name: str, store: Store) -> Path:
+    return store.folder / "data" / name / "size.json"
+
+
+def _pieces_in_order(conditions: Sequence[Condition], archive: Archive) -> Iterator[Piece]:
+    """All pieces of work: first those to fit on, then the reported seeds of conditions that can be fitted."""
+    for condition in conditions:
+        yield from archive.tuning(condition)
+    reported: list[Piece] = []
+    for condition in conditions:
+        settings = _reported_settings(condition, _choices(condition, archive))
+        reported += archive.reported(condition, settings)
+    yield from sorted(reported, key=lambda piece: (_priority(piece.condition), piece.seeds[0]))
+
+
+def _priority(condition: Condition) -> int:
+    return 0 if condition.recorded is None else condition.recorded.priority
+
+
+def _choices(condition: Condition, archive: Archive) -> dict[Axis, Choice] | None:
+    """The setting chosen for each axis; empty if there is nothing to fit, None if tuning runs are missing."""
+    pieces = archive.tuning(condition)
+    if not pieces:
+        return {}
+    found = [data for piece in pieces if (data := archive.find(piece)) is not None]
+    if len(found) < len(pieces):
+        return None
+    summary = found[0] if condition.recorded is None else _summary(condition, pieces, found)
+    return {axis: choose(condition, summary, axis) for axis in AXES}
+
+
+def _summary(condition: Condition, pieces: Sequence[Piece], found: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Summarise tuning runs that are kept one by one."""
+    summaries: list[xr.Dataset] = []
+    for number, setting in enumerate(settings_of(condition.grid)):
+        chosen = [i for i, piece in enumerate(pieces) if piece.settings[0] == setting]
+        runs = _side_by_side([pieces[i] for i in chosen], [found[i] for i in chosen])
+        summaries.append(measures.summary(runs.expand_dims(setting=[number]), condition.measure))
+    return xr.concat(summaries, "setting")
+
+
+def _reported_settings(condition: Condition, choices: Mapping[Axis, Choice] | None) -> list[Setting]:
+    """The distinct settings to report, in the order of the axes; none if they could not be chosen yet."""
+    if choices is None:
+        return []
+    settings: list[Setting] = []
+    for choice in choices.values():
+        if choice.setting not in settings:
+            settings.append(choice.setting)
+    return settings or list(settings_of(condition.grid))
+
+
+def _collect(conditions: Sequence[Condition], size: Size, archive: Archive) -> Results:
+    results: dict[str, ConditionResult] = {}
+    missing: list[str] = []
+    for condition in conditions:
+        choices = _choices(condition, archive)
+        pieces = archive.reported(condition, _reported_settings(condition, choices))
+        found = [data for piece in pieces if (data := archive.find(piece)) is not None]
+        if condition.recorded is None:
+            if not found:
+                raise NotRun(f"{archive.experiment}: {condition.name} has not been run")
+            results[condition.name] = _made_here(condition, choices or {}, pieces[0], archive)
+            continue
+        if choices is None:
+            missing.append(f"{condition.name} (tuning)")
+            continue
+        absent = [str(piece.seeds[0]) for piece in pieces if archive.find(piece) is None]
+        if absent:
+            missing.append(f"{condition.name} (seed {', '.join(dict.fromkeys(absent))})")
+        result = _recorded(condition, choices, pieces, archive)
+        if result is not None:
+            results[condition.name] = result
+    if not results:
+        raise NotRun(f"{archive.experiment} has not been run")
+    return Results(results, size, missing)
+
+
+def _made_here(condition: Condition, choices: Mapping[Axis, Choice], piece: Piece, archive: Archive) -> ConditionResult:
+    data = archive.find(piece)
+    assert data is not None
+    index = {axis: list(piece.settings).index(choices[axis].setting) if choices else 0 for axis in AXES}
+    by_axis: dict[Axis, xr.Dataset] = {axis: data.isel(setting=index[axis]) for axis in AXES}
+    return ConditionResult(condition.name, by_axis, choices, _seconds([*archive.tuning(condition), piece], archive))
+
+
+def _recorded(
+    condition: Condition, choices: Mapping[Axis, Choice], pieces: Sequence[Piece], archive: Archive
+) -> ConditionResult | None:
+    """The runs that there are; None where an axis has none."""
+    by_axis: dict[Axis, xr.Dataset] = {}
+    used: list[xr.Dataset] = []
+    for axis in AXES:
+        wanted = [piece for piece in pieces if not choices or piece.settings[0] == choices[axis].setting]
+        found = [(piece, data) for piece in wanted if (data := archive.find(piece)) is not None]
+        if not found:
+            return None
+        by_axis[axis] = _side_by_side(*zip(*found, strict=True))
+        used += [data for _, data in found]
+    return ConditionResult(
+        condition.name,
+        by_axis,
+        choices,
+        _seconds([*archive.tuning(condition), *pieces], archive),
+        where([data.attrs for data in used]),
+        list(dict.fromkeys(str(data.attrs["commit"])[:12] for data in used if RECORDED in data.attrs)),
+    )
+
+
+def _side_by_side(pieces: Sequence[Piece], runs: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Runs along the dimension seed; where one is shorter than another it is NaN."""
+    seeds = xr.IndexVariable("seed", [piece.seeds[0] for piece in pieces])
+    numbered = [run.assign_coords({dim: range(size) for dim, size in run.sizes.items()}) for run in runs]
+    return xr.concat(numbered, seeds, join="outer", combine_attrs="drop")
+
+
+def _seconds(pieces: Sequence[Piece], archive: Archive) -> float:
+    return sum(float(data.attrs["seconds"]) for piece in pieces if (data := archive.find(piece)) is not None)

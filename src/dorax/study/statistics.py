@@ -20,7 +20,7 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its 95 % interval. Infinite where the data cannot bound it."""
+    """A value with its 95 % interval. An end is infinite where the data set no bound."""
 
     value: float
     low: float
@@ -29,32 +29,32 @@ class Interval:
 
 @dataclass(frozen=True)
 class Times:
-    """When each run got there; a run that never did is censored at the last time it was watched."""
+    """When each run reached a threshold; a run that never did is censored at its end."""
 
     time: Floats
     is_reached: np.ndarray[Any, np.dtype[np.bool_]]
 
     @property
     def earliest(self) -> Floats:
-        """Censored runs as if they had got there the moment they were last watched."""
+        """Times with censored runs counted as reaching the threshold when they ended."""
         return self.time
 
     @property
     def latest(self) -> Floats:
-        """Censored runs as if they never got there."""
+        """Times with censored runs counted as never reaching the threshold."""
         return np.where(self.is_reached, self.time, np.inf)
 
 
-def first_times(curves: Floats, steps: Floats, bar: float) -> Times:
-    """When each curve, seeds x records, first reaches a bar; NaN is where a run had ended."""
-    is_there = np.asarray(curves >= bar)
+def first_times(curves: Floats, steps: Floats, threshold: float) -> Times:
+    """When each curve, seeds x records, first reaches a threshold; NaN where a run has ended."""
+    is_there = np.asarray(curves >= threshold)
     first = np.take_along_axis(steps, np.argmax(is_there, axis=1)[:, None], axis=1)[:, 0]
     is_reached = np.asarray(is_there.any(axis=1))
     return Times(np.where(is_reached, first, np.nanmax(steps, axis=1)), is_reached)
 
 
 def median(values: Floats) -> Floats:
-    """The middle of the last axis, the upper one of two: infinities never meet in a mean."""
+    """The median of the last axis, the upper one of two: a mean with an infinite value would say nothing."""
     ordered = np.sort(values, axis=-1)
     return ordered[..., ordered.shape[-1] // 2]
 
@@ -69,10 +69,10 @@ def bootstrap(
 
 
 def ratio_of_medians(slow: Times, fast: Times) -> Interval:
-    """Median time of `slow` over that of `fast`, the interval wide enough for what censoring hides.
+    """Median time of `slow` over that of `fast`, with an interval that allows for censoring.
 
-    Its low end takes the censored runs of `slow` at their earliest and those of `fast`
-    at their latest, its high end the other way round.
+    The low end counts censored runs of `slow` at their earliest and those of `fast` at their
+    latest; the high end the other way round.
     """
     low = _ends(_ratio_draws(slow.earliest, fast.latest))[0]
     high = _ends(_ratio_draws(slow.latest, fast.earliest))[1]
@@ -115,13 +115,13 @@ def _ratio_draws(slow: Floats, fast: Floats) -> Floats:
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """Infinite over a run that was not watched at all; NaN where neither was."""
+    """Divide; infinite where the denominator is 0, NaN where both are."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return numerator / denominator
 
 
 def _ends(draws: Floats) -> tuple[Floats, Floats]:
-    """The interval's ends are drawn values themselves, so that infinite ones need no mean."""
+    """The ends of an interval. They are drawn values, not interpolated: some may be infinite."""
     tail = (1 - _LEVEL) / 2
     low, high = np.quantile(draws, [tail, 1 - tail], axis=-1, method="inverted_cdf")
     return low, high

@@ -1,7 +1,7 @@
-"""The store: one netCDF file a piece of work, written whole or not at all.
+"""The store: one netCDF file per piece of work, written atomically.
 
-A file's name ends in the key of what it holds, so a changed setting or changed code
-misses and an unchanged one hits. Inside, a digest of the numbers tells a damaged file.
+The name of a file ends in a key of what it holds, so changed settings or changed code are not found
+and unchanged ones are. A digest of the numbers, stored inside, reveals damaged files.
 """
 
 # xarray: typed in part only.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +20,7 @@ import xarray as xr
 
 from dorax.files import in_one_line, replacing
 
+_KEY_LENGTH = 16
 _LETTERS = {"ε": "epsilon", "α": "alpha", "γ": "gamma"}
 
 
@@ -36,19 +36,26 @@ class Store:
                 pass
 
     def path(self, experiment: str, name: str, key: str) -> Path:
+        """The file of a piece of work.
+
+        Args:
+            experiment: The folder that it is in.
+            name: What it is, for people.
+            key: What identifies it; a digest is shortened.
+        """
         for letter, word in _LETTERS.items():
             name = name.replace(letter, word)
         slug = re.sub(r"[^a-z0-9.=]+", "-", name.lower()).strip("-")
-        return self.folder / "data" / experiment / f"{slug}-{key[:16]}.nc"
+        return self.folder / "data" / experiment / f"{slug}-{key[:_KEY_LENGTH]}.nc"
 
     def load(self, path: Path) -> xr.Dataset | None:
-        """The dataset of a file; None if there is none, or if it is damaged (which is remembered)."""
+        """Load a file; None if there is none or it is damaged, in which case it is added to `damaged`."""
         if not path.exists():
             return None
         try:
             with xr.open_dataset(path, engine="h5netcdf") as opened:
                 data = opened.load()
-        except Exception:  # HDF5 has no one error for a file that is not what it was
+        except Exception:  # HDF5 raises many kinds of errors for damaged files
             data = None
         if data is None or data.attrs.get("digest") != _digest(data):
             self.damaged.append(path)
@@ -56,16 +63,19 @@ class Store:
         return data
 
     def save(self, path: Path, data: xr.Dataset) -> None:
-        """Write beside the target first, then rename: a reader never sees half a file."""
+        """Write a file atomically: readers see the old file or the new one, never half of it."""
         data = data.assign_attrs(digest=_digest(data))
         packed: dict[Any, Any] = {name: {"zlib": True, "complevel": 2} for name in data.data_vars}
-        # Made in memory first: HDF5 does not survive a disk that is full.
+        # Serialised in memory first: HDF5 crashes when the disk is full.
         content = data.to_netcdf(engine="h5netcdf", encoding=packed)
         with replacing(path) as unfinished:
             unfinished.write_bytes(content)
 
     def clear(self, experiment: str) -> None:
-        shutil.rmtree(self.folder / "data" / experiment, ignore_errors=True)
+        """Remove the files of an experiment that are stored under a digest as their key."""
+        for path in (self.folder / "data" / experiment).glob("*.nc"):
+            if re.search(rf"-[0-9a-f]{{{_KEY_LENGTH}}}$", path.stem):
+                path.unlink(missing_ok=True)
 
 
 def _digest(data: xr.Dataset) -> str:

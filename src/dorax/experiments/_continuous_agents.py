@@ -1,0 +1,196 @@
+"""The agents compared on continuous states: their grids, claims and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dorax.core import LLL, CountE, EpsilonGreedy, LogisticE, Sample, Softmax
+from dorax.lanes.training import EpisodeTraining
+from dorax.linear import LinearAgent
+from dorax.study import figures
+from dorax.study.claims import Claim, Estimate, fails_to_converge, faster, time_ratio
+from dorax.study.experiment import AXES, Condition, Size, Table
+from dorax.study.measures import SUCCESS
+from dorax.study.results import Results
+from dorax.study.statistics import difference_of_means, mean
+
+SOFTMAX, EPSILON_GREEDY = "softmax", "ε-greedy"
+PLAIN_LOGISTIC, PLAIN_COUNT = "LLL, γ_E = 0, logistic", "LLL, γ_E = 0, count"
+LOGISTIC, COUNT = "LLL, γ_E = 0.99, logistic", "LLL, γ_E = 0.99, count"
+TUNED_LOGISTIC, TUNED_COUNT = f"{LOGISTIC}, step fitted", f"{COUNT}, rate fitted"
+REPLAYED_LOGISTIC, REPLAYED_COUNT = f"{LOGISTIC}, from replay", f"{COUNT}, from replay"
+
+TEMPERATURES = (0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 1.0, 3.0)
+FEW_TEMPERATURES = (0.1, 0.2, 0.4, 1.0)
+LOW_TEMPERATURES = (0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.1, 1.0)
+EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.7)
+STYLES: dict[str, dict[str, Any]] = {
+    SOFTMAX: {"color": figures.COLOURS[7], "linestyle": ":"},
+    EPSILON_GREEDY: {"color": figures.COLOURS[6], "linestyle": ":"},
+    PLAIN_LOGISTIC: {"color": figures.COLOURS[1], "linestyle": "--"},
+    PLAIN_COUNT: {"color": figures.COLOURS[0], "linestyle": "--"},
+    LOGISTIC: {"color": figures.COLOURS[4], "linestyle": "-"},
+    COUNT: {"color": figures.COLOURS[5], "linestyle": "-"},
+    TUNED_LOGISTIC: {"color": figures.COLOURS[1], "linestyle": "-"},
+    TUNED_COUNT: {"color": figures.COLOURS[0], "linestyle": "-"},
+    REPLAYED_LOGISTIC: {"color": figures.COLOURS[1], "linestyle": "-."},
+    REPLAYED_COUNT: {"color": figures.COLOURS[0], "linestyle": "-."},
+}
+
+
+def by_tiles(tiles: int | tuple[int, ...]) -> dict[str, tuple[LinearAgent, Mapping[str, Sequence[float]]]]:
+    """The paper's four agents with their grids, at the authors' rates, E in both forms.
+
+    E learns as given, and again with the number that sets its pace fitted as well.
+    """
+    lll, temperature = LLL(Softmax(1.0)), {"temperature": TEMPERATURES}
+    for_logistic = {"temperature": FEW_TEMPERATURES, "e_values.step_size": (0.5, 2.0, 8.0, 16.0)}
+    for_count = {"temperature": FEW_TEMPERATURES, "e_values.learning_rate": (0.05, 0.1, 0.2, 0.5)}
+
+    def agent(rule: Any, e_values: Any = None) -> LinearAgent:
+        return LinearAgent(rule, e_values, learning_rate=0.1, discount=0.99, tiles=tiles)
+
+    return {
+        SOFTMAX: (agent(Sample(Softmax(1.0))), {"temperature": LOW_TEMPERATURES}),
+        EPSILON_GREEDY: (agent(Sample(EpsilonGreedy(0.1))), {"epsilon": EPSILONS}),
+        PLAIN_LOGISTIC: (agent(lll, LogisticE(0.0)), temperature),
+        PLAIN_COUNT: (agent(lll, CountE(0.0)), temperature),
+        LOGISTIC: (agent(lll, LogisticE(0.99)), temperature),
+        COUNT: (agent(lll, CountE(0.99)), temperature),
+        TUNED_LOGISTIC: (agent(lll, LogisticE(0.99)), for_logistic),
+        TUNED_COUNT: (agent(lll, CountE(0.99)), for_count),
+    }
+
+
+def comparison(
+    agents: Mapping[str, tuple[Any, Mapping[str, Sequence[float]]]],
+    env: Any,
+    episodes: int,
+    size: Size,
+    lanes: int,
+    quick_agents: Sequence[str] = (PLAIN_COUNT, COUNT),
+) -> list[Condition]:
+    """One condition per agent, with its grid and about a hundred greedy tests per run.
+
+    A quick run has only `quick_agents`: compiling the others would take most of its time.
+    """
+    episodes = size.of(episodes, least=20)
+    max_steps = None if size.is_full else 3000
+    if not size.is_full:
+        agents = {name: agents[name] for name in quick_agents}
+    return [
+        Condition(
+            name,
+            EpisodeTraining(agent, env, episodes, max_steps, test_every=max(1, episodes // 100), lanes=lanes),
+            grid,
+            measure=SUCCESS,
+        )
+        for name, (agent, grid) in agents.items()
+    ]
+
+
+def claims(episodes: int, soon: int, given: str = "as given") -> list[Claim]:
+    """What the paper claims of its agents, and then the two forms against each other."""
+    forms = {"logistic": (LOGISTIC, PLAIN_LOGISTIC), "count": (COUNT, PLAIN_COUNT)}
+    found = [fails_to_converge(SOFTMAX, episodes, f"softmax does not solve it within {episodes} episodes", SUCCESS)]
+    for form, (propagating, _) in forms.items():
+        text = f"γ_E > 0 quickly solves it, {form} form: most runs within {soon} episodes"
+        found.append(Claim(text, fails_to_converge(propagating, soon, measure=SUCCESS).estimate, above=0.5))
+    for axis in AXES:
+        for form, (propagating, plain) in forms.items():
+            for slow, words in ((plain, "γ_E = 0"), (EPSILON_GREEDY, EPSILON_GREEDY), (SOFTMAX, SOFTMAX)):
+                text = f"γ_E > 0 gets there before {words}, {form} form (by {axis})"
+                found.append(faster(propagating, slow, axis, text, SUCCESS))
+        text = f"the count form gets there before the logistic form, {given} (by {axis})"
+        found.append(faster(COUNT, LOGISTIC, axis, text, SUCCESS))
+    text = f"the count form fails less than the logistic form over the whole run, {given}"
+    return [*found, fails_less(COUNT, LOGISTIC, text)]
+
+
+def fitted_claims() -> list[Claim]:
+    """The two forms against each other when the number that sets their pace is fitted as well."""
+    beats = "the count form gets there before the logistic form, the pace of both fitted"
+    keeps_up = "the count form as given needs at most twice the time of the logistic form with its pace fitted"
+    found: list[Claim] = []
+    for axis in AXES:
+        found.append(faster(TUNED_COUNT, TUNED_LOGISTIC, axis, f"{beats} (by {axis})", SUCCESS))
+        found.append(time_ratio(f"{keeps_up} (by {axis})", COUNT, TUNED_LOGISTIC, axis, below=2.0, measure=SUCCESS))
+    text = "the count form fails less than the logistic form over the whole run, the pace of both fitted"
+    return [*found, fails_less(TUNED_COUNT, TUNED_LOGISTIC, text)]
+
+
+def fails_less(better: str, worse: str, text: str) -> Claim:
+    """Getting there first is not all: an agent may lose it again. This is what settings are fitted by."""
+
+    def estimate(results: Results) -> Estimate:
+        ours, theirs = (failures(results[name].data("episode")) for name in (better, worse))
+        words = f"share of failed episodes, {worse} less {better}"
+        return Estimate(words, difference_of_means(theirs, ours), results.size.seeds)
+
+    return Claim(text, estimate, above=0.0)
+
+
+def failures(data: Any) -> np.ndarray:
+    """The share of a run's training episodes that failed, one for each seed."""
+    return 1 - np.nanmean(successes(data["return"]), axis=-1)
+
+
+def draw(results: Results, figure: Figure) -> None:
+    """Success of training episodes by episode and by step, and of greedy test episodes."""
+    figure.set_size_inches(12, 4.4)
+    panels = figure.subplots(1, 3, sharey=True)
+    for result in results:
+        for panel, axis in zip(panels, AXES, strict=False):
+            data = result.data(axis)
+            data = data.assign(success=(data["return"].dims, figures.trailing_mean(successes(data["return"]))))
+            style = {"statistic": figures.mean_over_seeds, "label": result.name, **STYLES[result.name]}
+            figures.draw_curve(panel, data, axis, "success", **style)
+            figures.label_axes(panel, axis, "", log_y=False)
+        _draw_tests(panels[2], result.data("episode"), **STYLES[result.name])
+    panels[0].set_ylabel("probability of reaching the goal")
+    panels[0].set_title("training episodes", loc="left", fontsize=10)
+    panels[1].set_title("training episodes", loc="left", fontsize=10)
+    panels[2].set_title("greedy test episodes", loc="left", fontsize=10)
+    figures.label_axes(panels[2], "episode", "", log_y=False)
+    panels[0].set_ylim(-0.02, 1.02)
+    figures.legend_below(figure, panels[0])
+
+
+def _draw_tests(panel: Axes, data: Any, **style: Any) -> None:
+    success = figures.trailing_mean(successes(data.test_return), window=5)
+    figures.draw_band(panel, data.test.values, success.T, figures.mean_over_seeds, **style)
+
+
+def tables(results: Results) -> Sequence[Table]:
+    """How well each agent does at the end: training and greedy."""
+    rows = []
+    for result in results:
+        data = result.data("episode")
+        last = max(1, data.sizes["episode"] // 10)
+        training = mean(successes(data["return"])[:, -last:].mean(axis=1))
+        greedy = mean(successes(data.test_return)[:, -10:].mean(axis=1))
+        length = mean(data.length.values[:, -last:].mean(axis=1))
+        rows.append(
+            (result.name, _words(training), _words(greedy), f"{length.value:.0f} [{length.low:.0f}, {length.high:.0f}]")
+        )
+    header = (
+        "agent",
+        "success of the last tenth of training",
+        "success of the last ten greedy tests",
+        "steps an episode",
+    )
+    return [Table("At the end of the runs fitted by episode", header, rows)]
+
+
+def _words(interval: Any) -> str:
+    return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def successes(returns: Any) -> np.ndarray:
+    """1 where an episode was rewarded, 0 where it was not, NaN where there was none."""
+    return np.where(np.isnan(returns.values), np.nan, returns.values > 0)

@@ -1,0 +1,188 @@
+"""The results of an experiment's conditions: where they are kept, how they are found and made.
+
+Results made here are stored under a key of the code, settings and seeds behind them, all settings
+and seeds of a condition in one file. Recorded conditions have one file per setting and seed, in
+the store or committed in `results/<experiment>/`, and processes that run side by side share them.
+"""
+
+# xarray: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from dorax.files import claiming
+from dorax.study import measures, repository
+from dorax.study.experiment import FIRST_TUNING_SEED, Condition, Job, Progress, Setting, Size
+from dorax.study.fitting import settings_of
+from dorax.study.identity import describe, key_of
+from dorax.study.provenance import provenance
+from dorax.study.store import Store
+
+Watch = Callable[[str], Progress]  # given the name of a piece of work, returns its progress callback
+RECORDED = "is_recorded"  # set on runs that were found in `results/`
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Settings and seeds of one condition that are run together and kept in one file."""
+
+    condition: Condition
+    settings: Sequence[Setting]
+    seeds: Sequence[int]
+    path: Path
+    is_tuning: bool = False
+
+    @property
+    def label(self) -> str:
+        """What to call it while it runs."""
+        if self.condition.recorded is None:
+            return f"{self.condition.name} tuning" if self.is_tuning else self.condition.name
+        return ", ".join(filter(None, (self.condition.name, in_words(self.settings[0]), f"seed {self.seeds[0]}")))
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Everything that the result of a recorded piece depends on."""
+        assert self.condition.recorded is not None
+        return self.condition.recorded.identity(self.settings[0], self.seeds[0])
+
+
+class Archive:
+    """The results of one experiment at one size."""
+
+    def __init__(self, experiment: str, size: Size, store: Store) -> None:
+        self.experiment = experiment
+        self._size, self._store = size, store
+        self._loaded: dict[Path, xr.Dataset] = {}
+
+    def tuning(self, condition: Condition) -> list[Piece]:
+        """The pieces that a condition is fitted on; none if there is nothing to fit."""
+        settings = settings_of(condition.grid)
+        if len(settings) == 1:
+            return []
+        seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + self._size.tuning_seeds)
+        return self._pieces(condition, settings, seeds, is_tuning=True)
+
+    def reported(self, condition: Condition, settings: Sequence[Setting]) -> list[Piece]:
+        """The pieces of a condition's reported seeds at the settings chosen for it."""
+        return self._pieces(condition, settings, condition.seeds(self._size), is_tuning=False)
+
+    def find(self, piece: Piece) -> xr.Dataset | None:
+        """Load a piece from the store or, for a recorded condition, from `results/`; None if it is in neither."""
+        if piece.path not in self._loaded:
+            found = self._stored(piece.path, piece)
+            if found is None and piece.condition.recorded is not None and self._may_use_recorded:
+                found = self._stored(repository.results() / self.experiment / piece.path.name, piece)
+                found = None if found is None else found.assign_attrs({RECORDED: 1})
+            if found is None:
+                return None
+            self._loaded[piece.path] = found
+        return self._loaded[piece.path]
+
+    def make(self, piece: Piece, watch: Watch, keep_replay: bool = False) -> bool:
+        """Run a piece that is not there yet. False if it is, or if another process is running it."""
+        if self.find(piece) is not None:
+            return False
+        if piece.condition.recorded is None:
+            self._run(piece, watch, keep_replay)
+            return True
+        with claiming(piece.path) as is_ours:
+            if not is_ours or self.find(piece) is not None:
+                return False
+            piece.condition.recorded.check_machine()
+            self._run(piece, watch, keep_replay)
+            return True
+
+    def forget(self, conditions: Sequence[Condition]) -> None:
+        """Remove stored results and checkpoints, except of runs that another process is making.
+
+        From now on recorded runs of these conditions are ignored: they are to be made here.
+        """
+        self._store.clear(self.experiment)
+        recorded = [condition for condition in conditions if condition.recorded is not None]
+        for condition in recorded:
+            for piece in [*self.tuning(condition), *self.reported(condition, settings_of(condition.grid))]:
+                with claiming(piece.path) as is_ours:
+                    if is_ours:
+                        piece.path.unlink(missing_ok=True)
+                        shutil.rmtree(piece.path.with_suffix(""), ignore_errors=True)
+        if recorded and self._size.is_full:
+            self._fresh_marker.parent.mkdir(parents=True, exist_ok=True)
+            self._fresh_marker.touch()
+
+    def _pieces(
+        self, condition: Condition, settings: Sequence[Setting], seeds: Sequence[int], is_tuning: bool
+    ) -> list[Piece]:
+        if condition.recorded is None:
+            reduce = partial(measures.summary, measure=condition.measure) if is_tuning else None
+            key = key_of((condition.run, list(settings), list(seeds), reduce, versions()))
+            path = self._store.path(self.experiment, f"{condition.name} {'tuning' if is_tuning else ''}", key)
+            return [Piece(condition, settings, seeds, path, is_tuning)]
+        size = "" if self._size.is_full else "quick"
+        return [
+            Piece(
+                condition,
+                [setting],
+                [seed],
+                self._store.path(self.experiment, f"{condition.name} {in_words(setting)} {size}", str(seed)),
+                is_tuning,
+            )
+            for setting in settings
+            for seed in seeds
+        ]
+
+    def _run(self, piece: Piece, watch: Watch, keep_replay: bool) -> None:
+        condition, began = piece.condition, time.perf_counter()
+        job = Job(watch(piece.label), piece.path.with_suffix(""), keep_replay)
+        data = condition.run(piece.settings, piece.seeds, job)
+        if condition.recorded is not None:
+            data = data.isel(setting=0, seed=0, drop=True).assign_attrs(
+                condition=condition.name, seed=piece.seeds[0], what=json.dumps(piece.identity), **provenance()
+            )
+        else:
+            data = measures.summary(data, condition.measure) if piece.is_tuning else data
+            data = data.assign_attrs(what=repr(describe(condition.run)))
+        data = data.assign_attrs(seconds=time.perf_counter() - began)
+        self._store.save(piece.path, data)
+        self._loaded[piece.path] = data
+
+    def _stored(self, path: Path, piece: Piece) -> xr.Dataset | None:
+        """Load a file, if it exists and holds this very piece."""
+        data = self._store.load(path)
+        if data is None or piece.condition.recorded is None:
+            return data
+        same = json.loads(data.attrs.get("what", "null")) == json.loads(json.dumps(piece.identity))
+        return data if same else None
+
+    @property
+    def _may_use_recorded(self) -> bool:
+        return self._size.is_full and not self._fresh_marker.exists()
+
+    @property
+    def _fresh_marker(self) -> Path:
+        """A file that exists once recorded runs are to be ignored and made here instead."""
+        return self._store.folder / "data" / self.experiment / "fresh"
+
+
+def in_words(setting: Setting) -> str:
+    """A setting as text, such as `scale 0.1`."""
+    return ", ".join(f"{name} {value:g}" for name, value in setting.items())
+
+
+def versions() -> dict[str, str]:
+    """The versions that results made here depend on."""
+    import jax
+
+    found = {name: version(name) for name in ("jax", "jaxlib", "equinox", "numpy", "scipy")}
+    return {**found, "platform": jax.default_backend()}

@@ -1,0 +1,92 @@
+"""Fingerprints: whether today's code would still produce what is recorded.
+
+A recorded run cannot be repeated on every machine, but a short one can. `fingerprints.json` beside
+the recorded runs holds, by condition, what a short run did with the code that made them. While
+today's code does the same, a recorded run counts as if it had been made today.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from dorax.core.checks import InvalidInput
+from dorax.files import replacing
+from dorax.study import repository
+from dorax.study.archive import versions
+from dorax.study.experiment import Condition, Experiment
+from dorax.study.fitting import settings_of
+from dorax.study.identity import key_of
+from dorax.study.results import ConditionResult, Results
+from dorax.study.store import Store
+
+TOLERANCE = 1e-3  # relative, for numbers; text must be equal
+
+
+def checked(name: str, experiment: Experiment, results: Results, store: Store, say: Callable[[str], None]) -> Results:
+    """Add a remark to every condition whose recorded runs do not count as today's.
+
+    Args:
+        name: The experiment's name.
+        experiment: Its conditions know how to compute their fingerprints.
+        results: Loaded results; conditions without runs from `results/` are left alone.
+        store: Keeps fingerprints that were computed, so that they are computed once per version of the code.
+        say: Told before a fingerprint is computed, which takes seconds.
+    """
+    conditions = {condition.name: condition for condition in experiment.conditions(results.size)}
+
+    def remark(result: ConditionResult) -> str:
+        commits, recorded = ", ".join(result.commits), _recorded(name, result)
+        if recorded is None:
+            return f"recorded by commit {commits}, not checked against today's code: no fingerprint is recorded"
+        try:
+            today = _today(name, conditions[result.name], result, store, say)
+        except (InvalidInput, ImportError) as error:
+            return f"recorded by commit {commits}, not checked against today's code: {error}"
+        return "" if same(today, recorded) else f"recorded by earlier code (commit {commits})"
+
+    found = {each.name: replace(each, remark=remark(each)) if each.commits else each for each in results}
+    return replace(results, conditions=found)
+
+
+def same(today: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
+    """Whether two fingerprints agree: text exactly, numbers up to rounding."""
+    return today.keys() == recorded.keys() and all(_same_value(today[key], recorded[key]) for key in today)
+
+
+def _recorded(name: str, result: ConditionResult) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads((repository.results() / name / "fingerprints.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return cast("Mapping[str, Mapping[str, Any]]", found).get(result.name)
+
+
+def _today(
+    name: str, condition: Condition, result: ConditionResult, store: Store, say: Callable[[str], None]
+) -> Mapping[str, Any]:
+    """The fingerprint of today's code: from the store, or computed now and kept there."""
+    compute = None if condition.recorded is None else condition.recorded.fingerprint
+    if compute is None:
+        raise InvalidInput("its condition defines no fingerprint")
+    setting = result.choices["step"].setting if result.choices else settings_of(condition.grid)[0]
+    key = key_of((compute, setting, versions()))
+    path = store.path(name, f"fingerprint {condition.name}", key).with_suffix(".json")
+    if not path.exists():
+        say(f"checking recorded runs of {name} by a short run: {condition.name}")
+        today = compute(setting)
+        with replacing(path) as unfinished:
+            unfinished.write_text(json.dumps(today))
+    return json.loads(path.read_text())
+
+
+def _same_value(today: Any, recorded: Any) -> bool:
+    if isinstance(today, list) and isinstance(recorded, list):
+        pairs = list(zip(cast("list[Any]", today), cast("list[Any]", recorded), strict=False))
+        return len(today) == len(recorded) and all(_same_value(a, b) for a, b in pairs)  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(today, float | int) and isinstance(recorded, float | int):
+        return math.isclose(today, recorded, rel_tol=TOLERANCE, abs_tol=1e-12)
+    return today == recorded
