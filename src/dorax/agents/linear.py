@@ -78,7 +78,7 @@ class LinearAgent(eqx.Module):
 
 
 class TileAlgorithm(eqx.Module):
-    """An agent with tiles in one environment, with one game. Its memory is one table, tiles x actions x (Q, counter)."""
+    """An agent with tiles in one environment, with one game. Its memory is a table, tiles x actions x (Q, counter)."""
 
     agent: LinearAgent
     counter: Any

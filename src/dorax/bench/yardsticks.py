@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from dorax import mdps
+from dorax.agents.linear import LinearAgent
+from dorax.agents.tabular import TabularAgent
 from dorax.bench.dense_loop import run_dense_loop
 from dorax.bench.numpy_loop import LoopAgent, run_loop
-from dorax.core import LLL, EpsilonGreedy, EValues, LogisticE, Sample, Softmax, Visits
+from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax, Visits
+from dorax.engine.training import train
 from dorax.envs import SparseMountainCar
-from dorax.lanes.training import train_in_environment
-from dorax.linear import LinearAgent
-from dorax.tabular import TabularAgent, train
 
 _TURNS = 7
 
@@ -108,7 +108,7 @@ def _engine_rate(agent: TabularAgent, lanes: int, steps: int, mdp: mdps.MDP | No
     """
     mdp = mdps.bridge(15) if mdp is None else mdp
     began = time.perf_counter()
-    data = train(agent, mdp, episodes=steps // 4, seeds=lanes, max_steps=steps)
+    data = train(agent, mdp, episodes=steps // 4, seeds=lanes, steps=steps, learners=[]).data
     return float(data.total_steps.sum()) / (time.perf_counter() - began)
 
 
@@ -121,9 +121,9 @@ def _numpy_rate() -> float:
 
 def _tile_rate(lanes: int, steps: int) -> float:
     """The mountain car by tile coding: steps of all lanes per second, a whole call with its dataset."""
-    agent = LinearAgent(rule=LLL(Softmax(1.0)), e_values=LogisticE(0.99))
+    agent = LinearAgent(rule=LLL(Softmax(1.0)), counter=EValues(0.99, form="logistic"))
     began = time.perf_counter()
-    data = train_in_environment(agent, SparseMountainCar(), episodes=steps // 50, seeds=lanes, max_steps=steps)
+    data = train(agent, SparseMountainCar(), episodes=steps // 50, seeds=lanes, steps=steps, learners=[]).data
     return float(data.total_steps.sum()) / (time.perf_counter() - began)
 
 

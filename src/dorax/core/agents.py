@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, cast
 
 from dorax.core.checks import InvalidInput, in_brief
 from dorax.core.policies import EpsilonGreedy, Softmax
@@ -42,7 +42,7 @@ def check_optional_counter(rule: Any, counter: Any, bonus: Any) -> None:
 
 def check_functional(name: str, env: Any) -> None:
     """Raise unless `env` is a functional environment, or a list of them."""
-    for one in env if isinstance(env, list) else [env]:
+    for one in cast("list[Any]", env if isinstance(env, list) else [env]):
         if isinstance(one, type) or not hasattr(one, "step_env"):
             raise InvalidInput(
                 f"the environment of a {name} is {in_brief(one)}; allowed: a functional environment, see dorax.envs"

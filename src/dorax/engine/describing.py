@@ -26,8 +26,9 @@ def described(thing: Any) -> Any:
             "type": type(thing).__name__,
             "fields": {field.name: described(getattr(thing, field.name)) for field in fields(thing) if field.init},
         }
-    if hasattr(thing, "__array__") and np.ndim(thing) == 0:
-        return np.asarray(thing).item()
+    number = np.asarray(thing)
+    if number.ndim == 0 and number.dtype != object:
+        return number.item()
     raise InvalidInput(f"{thing!r} is a part of your own, which a file cannot hold; give the agent again to load it")
 
 

@@ -25,6 +25,7 @@ from dorax.engine.protocols import View
 from dorax.envs.simulation import Draws, Env
 
 _FIRST = 2**32 - 1  # the number of the block before the first: what is drawn before a run
+_STEPS_FIRST: Any = Draws(1, 1, 0)  # type: ignore[arg-type] - axes of lanes or games: behind the steps
 _TESTS = 2**31  # folded into the key of a lane: the random numbers of its tests
 
 
@@ -86,7 +87,7 @@ def _block(setup_of: Any, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lan
         return _by_group(block_draws(setup_of(numbers, own).env, key, clock.block, games), groups, every)
 
     def draw(keys: PRNGKeyArray, clock: Clock) -> Draws:
-        return jax.vmap(draws_of, out_axes=Draws(1, 1, 0))(numbers, own, keys, clock)
+        return jax.vmap(draws_of, out_axes=_STEPS_FIRST)(numbers, own, keys, clock)
 
     training = draw(keys, lanes.clock)
     testing = None
@@ -107,7 +108,7 @@ def _block(setup_of: Any, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lan
             lane = lane._replace(memory=memory)
         return _advance_clocks(lane, mode) if pauses else lane
 
-    axes = (None, 0, 0, Draws(1, 1, 0), None if testing is None else Draws(1, 1, 0), 0)
+    axes = (None, 0, 0, _STEPS_FIRST, None if testing is None else _STEPS_FIRST, 0)
     over_lanes = jax.vmap(one_group, in_axes=axes)
     lanes = jax.lax.fori_loop(0, groups, lambda i, lanes: over_lanes(i, numbers, own, training, testing, lanes), lanes)
     if not pauses:
@@ -119,16 +120,16 @@ def _block(setup_of: Any, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lan
 
 
 def block_draws(env: Env[Any], key: PRNGKeyArray, block: Int[Array, ""], games: int) -> Draws:
-    """The random numbers of a block for all games of a lane: leaves [steps, games, ...]. A single game has the lane's own key."""
-    keys = key[None] if games == 1 else jax.random.split(key, games)
-    drawn = jax.vmap(env.draws, in_axes=(0, None), out_axes=Draws(1, 1, 0))(keys, block)
+    """The random numbers of a block for all games of a lane: leaves [steps, games, ...]."""
+    keys = key[None] if games == 1 else jax.random.split(key, games)  # a single game has the lane's own key
+    drawn = jax.vmap(env.draws, in_axes=(0, None), out_axes=_STEPS_FIRST)(keys, block)
     return drawn._replace(learner=drawn.learner[0])
 
 
 def _by_group(draws: Draws, groups: int, every: int | None) -> Draws:
     """Steps of a block as groups x steps of a group."""
     shaped = jax.tree.map(lambda leaf: leaf.reshape(groups, every or 1, *leaf.shape[1:]), (draws.world, draws.rule))
-    return Draws(*shaped, draws.learner)
+    return Draws(shaped[0], shaped[1], draws.learner)
 
 
 def _at(draws: Draws, group: Any) -> tuple[Any, Any]:
@@ -140,7 +141,7 @@ def _steps(setup: Setup, lane: Lane, mode: Mode, draws: tuple[Any, Any]) -> tupl
     """The steps of a group, and the rows that they leave for the update."""
 
     def step(lane: Lane, draw: tuple[Any, Any]) -> tuple[Lane, Any]:
-        return step_lane(setup, lane, mode, Draws(*draw, learner=None))  # type: ignore[arg-type]
+        return step_lane(setup, lane, mode, *draw)
 
     if setup.algorithm.every is None:
         return step(lane, jax.tree.map(lambda leaf: leaf[0], draws))

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from dorax.engine.protocols import Algorithm, Probe, Step
-from dorax.envs.simulation import Draws, Env
+from dorax.envs.simulation import Env
 
 _TOLERANCE = 1e-5  # of the declared range of observations: rounding is not a violation
 _TRAINING, _TEST_IS_DUE, _TESTING, _TEST_IS_OVER = range(4)
@@ -185,7 +185,9 @@ def prepare(lane: Lane, setup: Setup, groups: int) -> tuple[Lane, Mode]:
     return lane._replace(game=game, tests=tests), mode
 
 
-def step_lane(setup: Setup, lane: Lane, mode: Mode, draws: Draws) -> tuple[Lane, Any]:
+def step_lane(
+    setup: Setup, lane: Lane, mode: Mode, world_draws: Any, uniforms: Float[Array, " games"]
+) -> tuple[Lane, Any]:
     """One step of every game of a lane, and the row that the algorithm wants to learn from later."""
     algorithm, env, probes, limits, recording = setup
     mode = Mode(mode.trains & lane.is_running, mode.tests)  # it may have been done within this group
@@ -195,11 +197,11 @@ def step_lane(setup: Setup, lane: Lane, mode: Mode, draws: Draws) -> tuple[Lane,
     learns = mode.trains & ~game.is_starting
     steps = lane.steps + jnp.sum(learns, dtype=jnp.int32)
 
-    here, state, reward, terminated, truncated = jax.vmap(env.step)(draws.world, game.state, game.action)
-    here, state = _select(game.is_starting, jax.vmap(env.reset)(draws.world), (here, state))
+    here, state, reward, terminated, truncated = jax.vmap(env.step)(world_draws, game.state, game.action)
+    here, state = _select(game.is_starting, jax.vmap(env.reset)(world_draws), (here, state))
     reward = jnp.where(game.is_starting, 0.0, reward)
     view = algorithm.view(lane.memory, here)
-    action = algorithm.act(view, steps, draws.rule).astype(jnp.int32)
+    action = algorithm.act(view, steps, uniforms).astype(jnp.int32)
     if lane.tests is not None:
         action = jnp.where(mode.tests, jnp.argmax(view.values, axis=-1).astype(jnp.int32), action)
 

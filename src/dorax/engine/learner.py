@@ -59,7 +59,7 @@ class Learner:
         return int(np.argmax(self.q(observation)))
 
     def sample_action(self, observation: Any) -> int:
-        """An action by the agent's own rule, for evaluation: beside its random numbers it leaves the learner as it is."""
+        """An action by the agent's own rule, for evaluation: it changes nothing but the state of the random numbers."""
         here = self._checked(observation, "observation")
         return int(_chosen_action(self._algorithm, self.memory, here, self.steps, self._random.random()))
 
@@ -103,7 +103,7 @@ class Learner:
         return np.asarray(_view(self._algorithm, self.memory, self._checked(observation, "observation")).counts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, atomically; `dorax.load` reads it. The learner goes on from there bit for bit."""
+        """Write everything to one file, atomically; `dorax.load` gives it back, to go on bit for bit."""
         write_archive(path, KIND, self._facts(), self._arrays())
 
     def _facts(self) -> dict[str, Any]:

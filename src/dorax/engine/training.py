@@ -99,7 +99,7 @@ def train(
     _check_counts(episodes=episodes, steps=steps, test_every=test_every, lanes=lanes, states=states)
     agent.check_env(env)
     world = environments(env, params, len(chosen), states)
-    agent.algorithm(world.spec)  # refuses what does not fit before anything is compiled
+    algorithm = agent.algorithm(world.spec)  # refuses what does not fit before anything is compiled
     agents = stacked(agent, variants)
     watching = _probes(agents, world, episodes, until, maps, probes)
     layout = lay_out(agents, world.own, len(variants), chosen, lanes)
@@ -115,6 +115,8 @@ def train(
     data = dataset(recorded, watching, recording, episodes, variants, chosen, world.spec.name)
     data = _with_snapshots(data, watching, snapshots, shape).transpose("setting", "seed", ...)
     data = with_words(data if settings is not None else data.isel(setting=0, drop=True))
+    if hasattr(algorithm, "parameters"):
+        data.attrs["parameters"] = algorithm.parameters
     return Result(data, world.spec, variants, _trained(agent, ended, variants, chosen, kept))
 
 

@@ -73,7 +73,7 @@ def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any
     if hasattr(env, "step_env") and not isinstance(env, type):
         return SimulatedEnv(env, render_mode=render_mode)
     raise InvalidInput(
-        f"the environment is {in_brief(env)}; allowed: a finite MDP, a functional environment, a gymnasium.Env or its id"
+        f"the environment is {in_brief(env)}; allowed: a finite MDP, a functional environment, a gymnasium.Env, an id"
     )
 
 
@@ -84,7 +84,8 @@ def _made(name: str) -> Any:
         drawing.render()
     except gymnasium.error.DependencyNotInstalled as error:
         raise InvalidInput(
-            f"{name} cannot be drawn: {str(error).splitlines()[0]}; install it with pip install 'gymnasium[classic-control]'"
+            f"{name} cannot be drawn: {str(error).splitlines()[0]}; "
+            "install what it needs with pip install 'gymnasium[classic-control]'"
         ) from None
     return drawing
 

@@ -176,7 +176,7 @@ class EnvSpec:
 class Environments(NamedTuple):
     """The environments of a run: numbers shared by all lanes, numbers with an axis over seeds, and their description.
 
-    What is in `shared` is None in `own` and the other way round; `mdp` is the one finite MDP of all lanes, if it is one.
+    What is in `shared` is None in `own` and the other way round. `mdp` is the finite MDP of all lanes, if it is one.
     """
 
     shared: Any

@@ -9,9 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dorax.core import LLL, CountE, EpsilonGreedy, LogisticE, Sample, Softmax
-from dorax.lanes.training import EpisodeTraining
-from dorax.linear import LinearAgent
+from dorax.agents.linear import LinearAgent
+from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax
+from dorax.engine.training import Training
+from dorax.features.specs import Tiles
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, fails_to_converge, faster, time_ratio
 from dorax.study.experiment import AXES, Condition, Size, Table
@@ -43,27 +44,37 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 
 
+def logistic(discount: float, step_size: float = 0.5) -> EValues:
+    """E-values in the paper's form, with all numbers given so that they can be swept."""
+    return EValues(discount, learning_rate=0.5, form="logistic", step_size=step_size)
+
+
+def count(discount: float, step_size: float = 1.0) -> EValues:
+    """E-values in the count form, with all numbers given so that they can be swept."""
+    return EValues(discount, learning_rate=0.5, form="count", step_size=step_size)
+
+
 def by_tiles(tiles: int | tuple[int, ...]) -> dict[str, tuple[LinearAgent, Mapping[str, Sequence[float]]]]:
     """The paper's four agents with their grids, at the authors' rates, E in both forms.
 
     E learns as given, and again with the number that sets its pace fitted as well.
     """
     lll, temperature = LLL(Softmax(1.0)), {"temperature": TEMPERATURES}
-    for_logistic = {"temperature": FEW_TEMPERATURES, "e_values.step_size": (0.5, 2.0, 8.0, 16.0)}
-    for_count = {"temperature": FEW_TEMPERATURES, "e_values.learning_rate": (0.05, 0.1, 0.2, 0.5)}
+    for_logistic = {"temperature": FEW_TEMPERATURES, "counter.step_size": (0.5, 2.0, 8.0, 16.0)}
+    for_count = {"temperature": FEW_TEMPERATURES, "counter.learning_rate": (0.05, 0.1, 0.2, 0.5)}
 
-    def agent(rule: Any, e_values: Any = None) -> LinearAgent:
-        return LinearAgent(rule, e_values, learning_rate=0.1, discount=0.99, tiles=tiles)
+    def agent(rule: Any, counter: EValues | None = None) -> LinearAgent:
+        return LinearAgent(rule, counter, features=Tiles(tiles), learning_rate=0.1, discount=0.99)
 
     return {
         SOFTMAX: (agent(Sample(Softmax(1.0))), {"temperature": LOW_TEMPERATURES}),
         EPSILON_GREEDY: (agent(Sample(EpsilonGreedy(0.1))), {"epsilon": EPSILONS}),
-        PLAIN_LOGISTIC: (agent(lll, LogisticE(0.0)), temperature),
-        PLAIN_COUNT: (agent(lll, CountE(0.0)), temperature),
-        LOGISTIC: (agent(lll, LogisticE(0.99)), temperature),
-        COUNT: (agent(lll, CountE(0.99)), temperature),
-        TUNED_LOGISTIC: (agent(lll, LogisticE(0.99)), for_logistic),
-        TUNED_COUNT: (agent(lll, CountE(0.99)), for_count),
+        PLAIN_LOGISTIC: (agent(lll, logistic(0.0)), temperature),
+        PLAIN_COUNT: (agent(lll, count(0.0)), temperature),
+        LOGISTIC: (agent(lll, logistic(0.99)), temperature),
+        COUNT: (agent(lll, count(0.99)), temperature),
+        TUNED_LOGISTIC: (agent(lll, logistic(0.99)), for_logistic),
+        TUNED_COUNT: (agent(lll, count(0.99)), for_count),
     }
 
 
@@ -80,13 +91,13 @@ def comparison(
     A quick run has only `quick_agents`: compiling the others would take most of its time.
     """
     episodes = size.of(episodes, least=20)
-    max_steps = None if size.is_full else 3000
+    steps = None if size.is_full else 3000
     if not size.is_full:
         agents = {name: agents[name] for name in quick_agents}
     return [
         Condition(
             name,
-            EpisodeTraining(agent, env, episodes, max_steps, test_every=max(1, episodes // 100), lanes=lanes),
+            Training(agent, env, episodes, steps, test_every=max(1, episodes // 100), lanes=lanes),
             grid,
             measure=SUCCESS,
         )

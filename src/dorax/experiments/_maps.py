@@ -12,17 +12,18 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from scipy import stats
 
-from dorax.core import CountE, EpsilonGreedy, LogisticE, Sample
+from dorax.agents.linear import LinearAgent
+from dorax.core import EpsilonGreedy, EValues, Sample
+from dorax.engine.probes import Maps
+from dorax.engine.training import Training
 from dorax.envs import SparseMountainCar
-from dorax.lanes.training import EpisodeTraining, Maps
-from dorax.linear import LinearAgent
 from dorax.study.experiment import Condition, Progress, Setting, Size
 
 BINS = (50, 50)  # positions x velocities
 EPSILON = 0.3
 EPISODES = 1000
 WINDOW = 10  # episodes between snapshots, and in the early and the late window
-FORMS = {"logistic": LogisticE, "count": CountE}
+FORMS = ("logistic", "count")
 EXTENT = (-1.2, 0.6, -0.07, 0.07)
 
 
@@ -30,7 +31,7 @@ EXTENT = (-1.2, 0.6, -0.07, 0.07)
 class MapRun:
     """A training whose snapshots are reduced to what the figures show: three windows, and correlations over time."""
 
-    training: EpisodeTraining
+    training: Training
 
     def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None) -> xr.Dataset:
         data = self.training(settings, seeds, progress)
@@ -44,12 +45,16 @@ class MapRun:
 
 def conditions(discount: float, size: Size) -> list[Condition]:
     """An ε-greedy agent, with E in each form learned beside it and never looked at."""
+    counters = {
+        "logistic": EValues(discount, learning_rate=0.5, form="logistic", step_size=0.5),
+        "count": EValues(discount, learning_rate=0.5, form="count", step_size=1.0),
+    }
     return [
         Condition(
             name,
             MapRun(
-                EpisodeTraining(
-                    LinearAgent(Sample(EpsilonGreedy(EPSILON)), form(discount)),
+                Training(
+                    LinearAgent(Sample(EpsilonGreedy(EPSILON)), counter),
                     SparseMountainCar(),
                     episodes=size.of(EPISODES, least=2 * WINDOW),
                     maps=Maps(BINS, WINDOW),
@@ -57,7 +62,7 @@ def conditions(discount: float, size: Size) -> list[Condition]:
                 )
             ),
         )
-        for name, form in FORMS.items()
+        for name, counter in counters.items()
     ]
 
 

@@ -10,13 +10,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dorax.agents.tabular import TabularAgent
 from dorax.core import LLL, UCB, EpsilonGreedy, EValues, Sample, Softmax, Visits
+from dorax.engine.training import Training
 from dorax.mdps import MDP
 from dorax.study import figures
 from dorax.study.claims import Claim, faster
 from dorax.study.experiment import AXES, Condition, Size
 from dorax.study.results import Results
-from dorax.tabular import TabularAgent, Training
 
 EPSILONS = (0.0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 TEMPERATURES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 5.0, 10.0, 30.0, 100.0)
@@ -83,7 +84,7 @@ def comparison(mdp: MDP, episodes: int, max_steps: int, rates: Sequence[float], 
                 each.agent,
                 mdp,
                 episodes=size.of(episodes),
-                max_steps=size.of(max_steps, least=2000),
+                steps=size.of(max_steps, least=2000),
                 lanes=LANES,
                 states=STATES,
             ),

@@ -8,14 +8,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dorax import mdps
+from dorax.agents.tabular import DelayedQLearning, QLearning, TabularAgent
 from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax
+from dorax.engine.training import Training
 from dorax.study import figures
 from dorax.study.claims import Claim, time_ratio
 from dorax.study.experiment import AXES, Condition, Experiment, Finding, Size
 from dorax.study.measures import OWN_Q_ERROR, times_to_threshold
 from dorax.study.results import Results
 from dorax.study.statistics import bootstrap
-from dorax.tabular import DelayedQLearning, QLearning, TabularAgent, Training
 
 E_VALUES = "LLL softmax, E-values"
 OPTIMISTIC = "optimistic Q-learning"
@@ -31,16 +32,16 @@ def delayed(patience: int) -> str:
 def conditions(size: Size) -> Sequence[Condition]:
     def training(agent: TabularAgent) -> Training:
         world = mdps.bridge(15, normalised=True)
-        return Training(agent, world, episodes=size.of(10_000), max_steps=size.of(120_000), lanes=128, states=64)
+        return Training(agent, world, episodes=size.of(10_000), steps=size.of(120_000), lanes=128, states=64)
 
     greedy = Sample(EpsilonGreedy(0.0))
     dora = TabularAgent(rule=LLL(Softmax(0.1)), counter=EValues(0.9), learning_rate=0.5, discount=0.9)
-    optimistic = TabularAgent(rule=greedy, learner=QLearning(10.0), learning_rate=0.5, discount=0.9)
+    optimistic = TabularAgent(rule=greedy, update=QLearning(10.0), learning_rate=0.5, discount=0.9)
     return [
         Condition(E_VALUES, training(dora), {"temperature": TEMPERATURES}),
         Condition(OPTIMISTIC, training(optimistic), {"learning_rate": LEARNING_RATES}),
         *(
-            Condition(delayed(m), training(TabularAgent(rule=greedy, learner=DelayedQLearning(m, 0.01), discount=0.9)))
+            Condition(delayed(m), training(TabularAgent(rule=greedy, update=DelayedQLearning(m, 0.01), discount=0.9)))
             for m in PATIENCES
         ),
     ]

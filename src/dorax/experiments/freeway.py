@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from dorax.agents.atari.agent import PixelAgent
 from dorax.agents.atari.curves import COLUMNS
-from dorax.agents.atari.saving import train_and_keep
+from dorax.agents.atari.saving import train_and_save
 from dorax.agents.atari.training import PixelTraining, ScreenRun
 from dorax.core.checks import InvalidInput
 from dorax.study import figures
@@ -105,7 +105,7 @@ def identity(name: str, size: Size, setting: Setting, seed: int) -> dict[str, An
 def train(name: str, size: Size, settings: Sequence[Setting], seeds: Sequence[int], job: Job) -> xr.Dataset:
     """Train one seed; an interrupted run continues from its last checkpoint."""
     (seed,) = seeds
-    data = train_and_keep(training(name, seed, size), job.folder, job.keep_replay, job.progress)
+    data = train_and_save(training(name, seed, size), job.folder, job.keep_replay, job.progress)
     return data.expand_dims(setting=[""], seed=[seed])
 
 
@@ -143,7 +143,7 @@ def fingerprint(name: str, setting: Setting) -> dict[str, Any]:
         run.advance()
         if run.is_due(run.training.record_every):
             run.record()
-    rows = run.memory.rows
+    rows = run.memory.replay
     run.close()
     actions = "".join(map(str, np.asarray(rows.actions)[: int(rows.begun.min())].ravel()))
     records = np.asarray(run.curves.record)

@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
 
+from dorax.agents.tabular import TabularAgent, TabularLearner
 from dorax.core import LLL, EValues, Softmax
 from dorax.mdps import MDP, bridge
 from dorax.study import figures
@@ -17,7 +18,6 @@ from dorax.study.claims import Claim, Estimate
 from dorax.study.experiment import Condition, Experiment, Finding, Progress, Setting, Size
 from dorax.study.results import Results
 from dorax.study.statistics import mean
-from dorax.tabular import TabularAgent, TabularLearner
 
 NAME = "LLL softmax, E-values"
 EAST = 1
@@ -58,7 +58,7 @@ class Snapshots:
                 arrives, reward, ends = (table[state, action, 0] for table in (mdp.successor, mdp.reward, mdp.terminal))
                 learner.observe(state, action, reward, arrives, bool(ends), length >= mdp.max_steps)
                 state, is_over = int(arrives), bool(ends) or length >= mdp.max_steps
-            snapshots.append((learner.q.copy(), visits.copy(), learner.count.copy()))
+            snapshots.append((learner.q_table.copy(), visits.copy(), learner.count_table.copy()))
         q, visited, counts = (np.stack(column) for column in zip(*snapshots, strict=True))
         return q, visited, counts
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from dorax.core import LLL, CountE, EpsilonGreedy, LogisticE, Sample, Softmax
-from dorax.deep import DeepAgent
+from dorax.agents.deep import DeepAgent
+from dorax.core import LLL, EpsilonGreedy, Sample, Softmax
 from dorax.envs import SparseMountainCar
 from dorax.experiments import _continuous_agents
 from dorax.study.claims import faster
@@ -22,10 +22,11 @@ def agents() -> dict[str, tuple[DeepAgent, Mapping[str, Sequence[float]]]]:
     """E learns from visits, each once; or, as Q does, from replay."""
     lll, temperature = LLL(Softmax(1.0)), {"temperature": (0.03, 0.1, 0.3, 1.0)}
 
-    def agent(rule: Any, e_values: Any = None, **options: Any) -> DeepAgent:
-        return DeepAgent(rule, e_values, width=WIDTH, batch=16, **options)
+    def agent(rule: Any, counter: Any = None, counts_from: Literal["visits", "replay"] = "visits") -> DeepAgent:
+        return DeepAgent(rule, counter, width=WIDTH, batch=16, counts_from=counts_from)
 
-    logistic, count = LogisticE(0.99, step_size=4.0), CountE(0.99, step_size=0.1)
+    logistic = _continuous_agents.logistic(0.99, step_size=4.0)
+    count = _continuous_agents.count(0.99, step_size=0.1)
     return {
         _continuous_agents.SOFTMAX: (agent(Sample(Softmax(1.0))), {"temperature": (0.001, 0.01, 0.1, 1.0)}),
         _continuous_agents.EPSILON_GREEDY: (agent(Sample(EpsilonGreedy(0.1))), {"epsilon": (0.03, 0.1, 0.3, 0.6)}),
@@ -33,8 +34,8 @@ def agents() -> dict[str, tuple[DeepAgent, Mapping[str, Sequence[float]]]]:
         _continuous_agents.PLAIN_COUNT: (agent(lll, replace(count, discount=0.0)), temperature),
         _continuous_agents.LOGISTIC: (agent(lll, logistic), temperature),
         _continuous_agents.COUNT: (agent(lll, count), temperature),
-        _continuous_agents.REPLAYED_LOGISTIC: (agent(lll, logistic, learns_e_from="replay"), temperature),
-        _continuous_agents.REPLAYED_COUNT: (agent(lll, count, learns_e_from="replay"), temperature),
+        _continuous_agents.REPLAYED_LOGISTIC: (agent(lll, logistic, counts_from="replay"), temperature),
+        _continuous_agents.REPLAYED_COUNT: (agent(lll, count, counts_from="replay"), temperature),
     }
 
 

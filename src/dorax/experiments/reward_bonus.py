@@ -10,14 +10,15 @@ from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
 from dorax import mdps
+from dorax.agents.tabular import TabularAgent
 from dorax.core import EpsilonGreedy, EValues, InverseCount, Sample, Visits
+from dorax.engine.training import Training
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, faster
 from dorax.study.experiment import AXES, Axis, Condition, Experiment, Finding, Size
 from dorax.study.measures import times_to_threshold
 from dorax.study.results import Results
 from dorax.study.statistics import mean
-from dorax.tabular import TabularAgent, Training
 
 NO_BONUS = "no bonus"
 DISCOUNTS = (0.0, 0.3, 0.5, 0.7, 0.9)

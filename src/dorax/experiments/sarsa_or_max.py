@@ -13,13 +13,14 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dorax import mdps
+from dorax.agents.tabular import TabularAgent
 from dorax.core import LLL, EValues, Sample, Softmax, Visits
+from dorax.engine.training import Training
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, faster
 from dorax.study.experiment import AXES, Condition, Experiment, Finding, Progress, Setting, Size
 from dorax.study.results import Results
 from dorax.study.statistics import Interval, bootstrap
-from dorax.tabular import TabularAgent, Training
 
 SARSA, MAX, COST = "E by SARSA", "E by max", "cost of a step"
 REPEATED: dict[Literal["sarsa", "max"], str] = {"sarsa": "repeated path, SARSA", "max": "repeated path, max"}
@@ -66,7 +67,7 @@ class Stopwatch:
         seconds = np.zeros((2, self.turns))
         for turn in range(-1, self.turns):  # the turn before the first compiles
             for row, agent in enumerate((self.agent, self.plain)):
-                training = Training(agent, mdps.bridge(15), episodes=self.steps, max_steps=self.steps)
+                training = Training(agent, mdps.bridge(15), episodes=self.steps, steps=self.steps)
                 began = time.perf_counter()
                 steps = float(training([{}], range(50)).total_steps.sum())
                 if turn >= 0:
@@ -89,7 +90,7 @@ def drawing(counter: object) -> TabularAgent:
 def conditions(size: Size) -> Sequence[Condition]:
     def training(counter: object) -> Training:
         steps = size.of(120_000)
-        return Training(agent(counter), mdps.bridge(15), size.of(12_000), max_steps=steps, lanes=128, states=64)
+        return Training(agent(counter), mdps.bridge(15), size.of(12_000), steps=steps, lanes=128, states=64)
 
     grid = {"temperature": TEMPERATURES}
     return [

@@ -10,7 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dorax import mdps
+from dorax.agents.tabular import QLearning, TabularAgent
 from dorax.core import LLL, UCB, EpsilonGreedy, EValues, Sample, Softmax, Visits
+from dorax.engine.training import Training
 from dorax.mdps import MDP
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, time_ratio
@@ -18,7 +20,6 @@ from dorax.study.experiment import AXES, Axis, Condition, Experiment, Finding, S
 from dorax.study.measures import THRESHOLD, times_to_threshold
 from dorax.study.results import LeftOut, Results
 from dorax.study.statistics import Interval, Times, bootstrap, median
-from dorax.tabular import QLearning, TabularAgent, Training
 
 LEARNING_RATE = 0.5
 RESAMPLES = 2000
@@ -106,7 +107,7 @@ def conditions(size: Size) -> Sequence[Condition]:
                     agent,
                     family.make(problem),
                     episodes=size.of(10_000),
-                    max_steps=size.of(50_000),
+                    steps=size.of(50_000),
                     until=THRESHOLD,
                     lanes=64,
                     states=1024,

@@ -80,6 +80,8 @@ class DeepAgent(eqx.Module):
         """This agent for one environment."""
         if env.block % self.update_every:
             raise InvalidInput(f"update_every is {self.update_every}; allowed: a divisor of {env.block}")
+        assert env.low is not None
+        assert env.high is not None
         counter = None if self.counter is None else self.counter.approximated()
         return NetworkAlgorithm(self, counter, env.low, env.high, env.actions)
 

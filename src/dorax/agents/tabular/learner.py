@@ -80,13 +80,14 @@ class TabularLearner(Learner):
         return self._tables["q"]
 
     @property
-    def memory(self) -> Tables:
-        """All that was learned, as the engine keeps it."""
+    def memory(self) -> Any:
+        """All that was learned, as the engine keeps it (`Tables`)."""
         shared = {name: np.asarray(value, self.count_table.dtype) for name, value in self._shared.items()}
-        return Tables(self._tables, shared, self.count_table)
+        tables: Any = self._tables, shared, self.count_table
+        return Tables(*tables)
 
     @memory.setter
-    def memory(self, memory: Tables) -> None:
+    def memory(self, memory: Any) -> None:
         """What the engine learned, without the states that it adds as padding."""
         states = self.count_table.shape[0]
         self._tables = {name: np.array(table)[:states] for name, table in memory.tables.items()}
@@ -101,7 +102,7 @@ class TabularLearner(Learner):
         return self._next[1]
 
     def sample_action(self, observation: int) -> int:
-        """An action by the agent's own rule, for evaluation: beside its random numbers it leaves the learner as it is."""
+        """An action by the agent's own rule, for evaluation: it changes nothing but the state of the random numbers."""
         return self._choose(self._state(observation, "state"))
 
     def observe(
@@ -150,10 +151,9 @@ class TabularLearner(Learner):
     def _state(self, observation: Any, name: str) -> int:
         try:
             state = int(observation)
-            is_state = state == observation and 0 <= state < len(self.count_table)
         except (TypeError, ValueError, OverflowError):
-            is_state = False
-        if not is_state:
+            state = -1
+        if state != observation or not 0 <= state < len(self.count_table):
             raise InvalidInput(f"{name} is {observation}; allowed: 0 to {len(self.count_table) - 1}")
         return state
 
