@@ -135,7 +135,7 @@ def test_a_disk_without_room_is_one_line_and_leaves_no_half_written_file(tmp_pat
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_the_installed_command_stays_quiet_where_there_is_no_terminal(tmp_path):
+def test_without_a_terminal_every_finished_condition_is_a_line(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", "from dorax.cli import main; main()", "run", "tree", "--out", str(tmp_path)],
         capture_output=True,
@@ -144,7 +144,11 @@ def test_the_installed_command_stays_quiet_where_there_is_no_terminal(tmp_path):
     )
     assert done.returncode == 0
     assert done.stderr == ""
-    assert len(done.stdout.strip().splitlines()) == 2  # how long it will take, and how long it took
+    expected, *conditions, took = done.stdout.strip().splitlines()
+    assert "about" in expected
+    assert [line.split(":")[0].strip() for line in conditions] == [f"k = {leaves}" for leaves in (1, 2, 5, 10, 20, 50)]
+    assert all("done" in line for line in conditions)
+    assert took.startswith("tree")
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,12 @@ class _Episodes(BaseCallback):
             if "episode" in info:  # by Monitor, which sits inside of any bonus
                 self._ended.append((self.num_timesteps, float(info["episode"]["r"])))
         if self._progress is not None and self.num_timesteps % 1024 == 0:
-            self._progress(min(self.num_timesteps / self._steps, 1.0), self.num_timesteps)
+            self._progress(min(self.num_timesteps / self._steps, 0.999), self.num_timesteps)
         return True
+
+    def _on_training_end(self) -> None:
+        if self._progress is not None:
+            self._progress(1.0, self.num_timesteps)
 
     def means(self, edges: np.ndarray) -> np.ndarray:
         """The mean of each part; where no episode ended, that of the part before."""
