@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import jax
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -13,6 +15,7 @@ jax.config.update("jax_num_cpu_devices", 2)
 settings.register_profile("dorax", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("dorax")
 
+TrainTables = Callable[..., Any]
 Refusal = Callable[..., AbstractContextManager[None]]
 
 
@@ -31,3 +34,22 @@ def refused() -> Refusal:
             assert word in message
 
     return refused
+
+
+@pytest.fixture(scope="session")
+def train_tables() -> TrainTables:
+    """`dorax.train` on a finite MDP: its dataset, with the tables `q` and `count` of every learner."""
+    import dorax
+
+    def train_tables(agent: Any, mdp: Any, episodes: int, seeds: Any = 1, **options: Any) -> Any:
+        chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+        result = dorax.train(agent, mdp, episodes, chosen, learners=chosen, **options)
+        settings = options.get("settings")
+        lead = ("seed",) if settings is None else ("setting", "seed")
+        which = [None] if settings is None else range(len(settings))
+        for name, table in {"q": "q_table", "count": "count_table"}.items():
+            found = np.stack([[getattr(result.learner(seed, i), table) for seed in chosen] for i in which])
+            result.data[name] = ((*lead, "state", "action"), found if settings is not None else found[0])
+        return result.data
+
+    return train_tables

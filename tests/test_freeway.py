@@ -1,6 +1,8 @@
 """The measures of the Freeway experiment, on curves made by hand."""
 
 import json
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,9 +10,8 @@ import xarray as xr
 
 from dorax.experiments import freeway
 from dorax.study import fingerprints, repository
-from dorax.study.archive import Archive
 from dorax.study.experiment import Size
-from dorax.study.results import ConditionResult, Results, _pieces_in_order
+from dorax.study.results import ConditionResult, Results, run
 from dorax.study.store import Store
 
 
@@ -103,9 +104,26 @@ def test_a_cost_is_judged_by_two_seeds():
         assert claim.verdict(estimate.interval) == verdict
 
 
-def test_the_most_important_runs_come_first_and_their_seeds_take_turns(tmp_path):
-    pieces = _pieces_in_order(freeway.conditions(freeway.EXPERIMENT.size), Archive("freeway", Size(5), Store(tmp_path)))
-    order = [(piece.condition.name, piece.seeds[0]) for piece in pieces]
+def test_the_most_important_runs_come_first_and_their_seeds_take_turns(tmp_path, monkeypatch):
+    monkeypatch.setattr(repository, "ROOT", tmp_path / "nothing recorded")
+    order = []
+
+    def noted(name, settings, seeds, job):
+        order.append((name, *seeds))
+        return xr.Dataset().expand_dims(setting=[""], seed=list(seeds))
+
+    def conditions(size):
+        return [
+            replace(
+                condition,
+                run=partial(noted, condition.name),
+                recorded=replace(condition.recorded, check_machine=lambda: None),
+            )
+            for condition in freeway.conditions(size)
+        ]
+
+    experiment = replace(freeway.EXPERIMENT, conditions=conditions)
+    run("freeway", experiment, Size(5), Store(tmp_path), watch=lambda label: lambda share, steps: None)
     assert order[:4] == [(freeway.E_VALUES, 0), (freeway.DQN, 0), (freeway.E_VALUES, 1), (freeway.DQN, 1)]
     assert order[10:] == [
         *((name, seed) for name in (freeway.DENSITY, freeway.E_VALUES_0, freeway.COUNTS) for seed in (0, 1)),

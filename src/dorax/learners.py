@@ -14,8 +14,8 @@ from dorax.agents.deep import DeepAgent
 from dorax.agents.linear import LinearAgent
 from dorax.agents.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
 from dorax.core.checks import InvalidInput, check_whole
-from dorax.engine.describing import rebuilt
-from dorax.engine.learner import Learner, read_learner, words_of
+from dorax.engine.describing import plain, rebuilt, words_of
+from dorax.engine.learner import Learner, read_learner
 from dorax.envs.films import Moment, write_gif
 from dorax.envs.playable import playable
 from dorax.features.specs import Tiles
@@ -46,14 +46,14 @@ def load(path: str | os.PathLike[str], agent: Any = None) -> Learner:
         raise InvalidInput(
             f"{path} holds an agent with parts of your own ({facts['words']}); allowed: load(path, agent=...)"
         )
+    if agent is not None and (plain(agent), words_of(agent)) != (facts["agent"], facts["words"]):
+        raise InvalidInput(f"{path} holds the agent {facts['words']}; allowed: the one given, {words_of(agent)}")
     try:
         agent = rebuilt(facts["agent"], _CLASSES) if agent is None else agent
-        if words_of(agent) == facts["words"]:
-            kind = TabularLearner if isinstance(agent, TabularAgent) else Learner
-            return kind.restored(agent, spec, facts, arrays)
+        kind = TabularLearner if isinstance(agent, TabularAgent) else Learner
+        return kind.restored(agent, spec, facts, arrays)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise InvalidInput(f"{path} is damaged: {' '.join(str(error).split())}; allowed: a saved learner") from None
-    raise InvalidInput(f"{path} holds the agent {facts['words']}; allowed: the one given, {words_of(agent)}")
 
 
 def evaluate(

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dorax.core import (
-    CountE,
+    EValues,
     InverseCount,
     InverseRootCount,
     InverseRootLogE,
-    LogisticE,
     e_value,
     generalized_count,
     mean_count,
@@ -62,8 +61,8 @@ def test_bonuses(count, rate):
 
 
 @given(st.floats(-30, 30), st.floats(-30, 30), st.booleans())
-def test_forms(output, successor, is_terminal):
-    for form in (LogisticE(), CountE()):
+def test_forms(output, successor, terminated):
+    for form in (EValues(form="logistic"), EValues(form="count")):
         assert form.count(output) == pytest.approx(float(form.count(np.float64(output))), rel=1e-12)
-        expected = form.error(np.float64(output), np.float64(successor), np.bool_(is_terminal))
-        assert form.error(output, successor, is_terminal) == pytest.approx(float(expected), rel=1e-9, abs=1e-15)
+        expected = form.error(np.float64(output), np.float64(successor), np.bool_(terminated))
+        assert form.error(output, successor, terminated) == pytest.approx(float(expected), rel=1e-9, abs=1e-15)

@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 from types import SimpleNamespace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,12 +14,10 @@ from scipy import stats
 import dorax
 from dorax import mdps
 from dorax.bench.numpy_loop import LoopAgent, run_loop
-from dorax.lanes import running
-from dorax.lanes.running import lane_mesh
+from dorax.engine import running
+from dorax.engine.training import Training
+from dorax.envs.simulation import FiniteState, environments
 from dorax.mdps.mdp import deterministic
-from dorax.tabular import training
-from dorax.tabular.engine import uniforms_of_block
-from dorax.tabular.world import make_world
 
 EPISODES = 400  # everywhere the same, as are the shapes: a compilation is a second and a half
 BRIDGE = mdps.bridge(5)
@@ -30,10 +29,14 @@ DICE = dorax.TabularAgent(  # to whom every random number matters
 
 
 def uniforms(seed):
-    """The two random numbers of every tick of one lane: the first moves the world, the second chooses."""
-    key = jax.random.key(seed)
+    """The two random numbers of every step of one lane: the first moves the environment, the second chooses."""
+    key, env = jax.random.key(seed), simulated(BRIDGE)
     for block in itertools.count():
-        yield from np.asarray(uniforms_of_block(key, block))
+        yield from np.stack(env.draws(key, jnp.asarray(block))[:2], axis=1)
+
+
+def simulated(mdp):
+    return environments(mdp, None, 1).shared
 
 
 def noisy_lake():
@@ -47,11 +50,11 @@ def learn_step_by_step(agent, mdp, seed, episodes):
     """What a user's own loop does, fed with the engine's random numbers: the learner and the episodes' lengths."""
     learner, chance = dorax.TabularLearner(agent, mdp.states, mdp.actions), SimpleNamespace()
     learner.random, chance.random = chance, lambda: chance.number
-    start, cumulative = jax.jit(make_world(mdp, agent.discount).start), np.cumsum(mdp.probability, axis=2)
+    start, cumulative = eqx.filter_jit(simulated(mdp).reset), np.cumsum(mdp.probability, axis=2)
     ticks, lengths = uniforms(seed), []
     for _ in range(episodes):
         move, chance.number = next(ticks)
-        state, length, is_over = int(start(move)), 0, False
+        state, length, is_over = int(start(move)[0]), 0, False
         while not is_over:
             pair = state, learner.act(state)
             move, chance.number = next(ticks)
@@ -73,7 +76,7 @@ def learn_step_by_step(agent, mdp, seed, episodes):
     ],
     ids=["bridge", "without propagation", "bridge truncated", "cliff truncated"],
 )
-def test_the_engine_does_what_a_plain_loop_does(mdp, loop):
+def test_the_engine_does_what_a_plain_loop_does(mdp, loop, train_tables):
     agent = dorax.TabularAgent(
         rule=dorax.LLL(dorax.Softmax(loop.temperature)),
         counter=dorax.EValues(loop.e_discount),
@@ -81,7 +84,7 @@ def test_the_engine_does_what_a_plain_loop_does(mdp, loop):
         discount=loop.discount,
     )
     with jax.enable_x64(True):
-        data = dorax.train(agent, mdp, EPISODES, seeds=[0, 3, 11], tables=True)
+        data = train_tables(agent, mdp, EPISODES, seeds=[0, 3, 11])
         for seed in (0, 3, 11):
             ours, plain = data.sel(seed=seed), run_loop(loop, mdp, EPISODES, uniforms(seed))
             np.testing.assert_array_equal(ours["length"], plain.lengths)
@@ -105,61 +108,61 @@ COUNTERS = [
     dorax.EValues(0.9, successor_rule="max"),
 ]
 BONUSES = [dorax.InverseCount(0.1), None, dorax.InverseRootLogE(0.1), dorax.InverseRootCount(0.1)]
-LEARNERS = [dorax.QLearning(), dorax.DelayedQLearning(patience=2, slack=0.01)]
+UPDATES = [dorax.QLearning(), dorax.DelayedQLearning(patience=2, slack=0.01)]
 
 
 @pytest.mark.parametrize("i", range(4), ids=lambda i: type(RULES[i]).__name__)
-def test_the_engine_does_what_a_learner_does_step_by_step(i):
-    # Rules and learning meet only here; test_learners.py has every counter with every bonus and learner.
-    agent = dorax.TabularAgent(RULES[i], COUNTERS[i], BONUSES[i], LEARNERS[i % 2], learning_rate=0.3, discount=0.9)
+def test_the_engine_does_what_a_learner_does_step_by_step(i, train_tables):
+    # Rules and learning meet only here; test_updates.py has every counter with every bonus and learner.
+    agent = dorax.TabularAgent(RULES[i], COUNTERS[i], BONUSES[i], UPDATES[i % 2], learning_rate=0.3, discount=0.9)
     mdp, episodes = noisy_lake(), 50
     with jax.enable_x64(True):
-        data = dorax.train(agent, mdp, episodes, seeds=[7], tables=True).isel(seed=0)
+        data = train_tables(agent, mdp, episodes, seeds=[7]).isel(seed=0)
         learner, lengths = learn_step_by_step(agent, mdp, 7, episodes)
     assert set(lengths) > {mdp.max_steps}  # some episodes are truncated, some are not
     np.testing.assert_array_equal(data["length"], lengths)
     assert int(data.total_steps) == learner.steps
-    np.testing.assert_allclose(data["q"], learner.q, rtol=1e-9)
-    np.testing.assert_allclose(data["count"], learner.count, rtol=1e-9)
+    np.testing.assert_allclose(data["q"], learner.q_table, rtol=1e-9)
+    np.testing.assert_allclose(data["count"], learner.count_table, rtol=1e-9)
 
 
-def test_lanes_are_dealt_out_over_all_devices():
-    assert lane_mesh().size == len(jax.devices()) == 2
+def test_lanes_are_laid_out_over_all_devices():
+    layout = running.lay_out(DICE, None, 1, [0], 1)
+    assert layout.mesh.size == len(jax.devices()) == 2
+    assert len(layout.keys) == 2 * running.LANES_PER_DEVICE
 
 
-def test_a_second_run_is_the_same_bit_for_bit():
-    assert dorax.train(DICE, BRIDGE, EPISODES, 10, tables=True).identical(
-        dorax.train(DICE, BRIDGE, EPISODES, 10, tables=True)
-    )
+def test_a_second_run_is_the_same_bit_for_bit(train_tables):
+    assert train_tables(DICE, BRIDGE, EPISODES, 10).identical(train_tables(DICE, BRIDGE, EPISODES, 10))
 
 
 def test_other_seeds_give_other_runs():
-    lengths = dorax.train(DICE, BRIDGE, EPISODES, 10)["length"].values
+    lengths = dorax.train(DICE, BRIDGE, EPISODES, 10).data["length"].values
     assert len(np.unique(lengths, axis=0)) == 10
 
 
-def test_a_seed_alone_is_the_same_bit_for_bit_as_among_fifty():
-    among_fifty = dorax.train(DICE, BRIDGE, EPISODES, 50, tables=True)
+def test_a_seed_alone_is_the_same_bit_for_bit_as_among_fifty(train_tables):
+    among_fifty = train_tables(DICE, BRIDGE, EPISODES, 50)
     for seeds in ([0], [49], [3, 9, 11], list(range(5, 18))):
-        assert dorax.train(DICE, BRIDGE, EPISODES, seeds, tables=True).identical(among_fifty.sel(seed=seeds))
+        assert train_tables(DICE, BRIDGE, EPISODES, seeds).identical(among_fifty.sel(seed=seeds))
 
 
 @pytest.mark.parametrize("room", [{"lanes": 50}, {"states": 40}], ids=str)
 def test_room_for_more_lanes_and_states_changes_nothing(room):
-    assert dorax.train(DICE, BRIDGE, EPISODES, 2, **room).identical(dorax.train(DICE, BRIDGE, EPISODES, 2))
+    assert dorax.train(DICE, BRIDGE, EPISODES, 2, **room).data.identical(dorax.train(DICE, BRIDGE, EPISODES, 2).data)
 
 
 def test_a_setting_alone_is_the_same_bit_for_bit_as_among_several():
     settings = dorax.grid(temperature=(0.3, 1.0, 3.0), learning_rate=(0.1, 0.5))
-    among_six = dorax.train(DICE, BRIDGE, EPISODES, 2, settings=settings)
+    among_six = dorax.train(DICE, BRIDGE, EPISODES, 2, settings=settings).data
     assert dict(among_six.sizes) == {"setting": 6, "seed": 2, "episode": EPISODES}
     for i, setting in enumerate(settings):
-        assert dorax.train(DICE, BRIDGE, EPISODES, 2, settings=[setting]).identical(among_six.isel(setting=[i]))
-    assert dorax.train(DICE, BRIDGE, EPISODES, 2).identical(among_six.isel(setting=3, drop=True))
+        assert dorax.train(DICE, BRIDGE, EPISODES, 2, settings=[setting]).data.identical(among_six.isel(setting=[i]))
+    assert dorax.train(DICE, BRIDGE, EPISODES, 2).data.identical(among_six.isel(setting=3, drop=True))
 
 
 def test_the_length_of_a_chunk_changes_nothing(monkeypatch):
-    run = training.Training(DICE, BRIDGE, EPISODES, tables=True)
+    run = Training(DICE, BRIDGE, EPISODES)
     monkeypatch.setattr(running, "CHUNK_SECONDS", 1e9)
     few, many = [], []
     at_once = run([{}], range(10), progress=lambda *report: few.append(report))
@@ -171,8 +174,8 @@ def test_the_length_of_a_chunk_changes_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("until", [0.7, 0.3, None])
-def test_q_error_kept_step_by_step_is_the_full_sum(until):
-    data = dorax.train(DICE, BRIDGE, EPISODES, 10, until=until, tables=True)
+def test_q_error_kept_step_by_step_is_the_full_sum(until, train_tables):
+    data = train_tables(DICE, BRIDGE, EPISODES, 10, until=until)
     weight, optimum = BRIDGE.optimal_occupancy(0.9), BRIDGE.optimal_q(0.9)
     full_sum = (weight * (data["q"] - optimum) ** 2).sum(["state", "action"])
     at_start = float(np.mean((10 * 0.9 ** np.arange(5)) ** 2))
@@ -184,18 +187,18 @@ def test_q_error_kept_step_by_step_is_the_full_sum(until):
 def test_q_error_is_a_number_even_where_the_first_action_of_the_first_state_is_missing():
     available = BRIDGE.available.copy()
     available[0, 0] = False
-    data = dorax.train(DICE, replace(BRIDGE, available=available), EPISODES)
+    data = dorax.train(DICE, replace(BRIDGE, available=available), EPISODES).data
     assert np.isfinite(data.q_error).all()
 
 
 def test_a_world_that_is_solved_from_the_start_is_still_run_to_the_end():
-    data = dorax.train(DICE, replace(BRIDGE, reward=0 * BRIDGE.reward), EPISODES, settings=[{"scale": 0.0}])
+    data = dorax.train(DICE, replace(BRIDGE, reward=0 * BRIDGE.reward), EPISODES, settings=[{"scale": 0.0}]).data
     np.testing.assert_array_equal(data.q_error, 0)
     np.testing.assert_array_equal(data["return"], 0)
 
 
-def test_a_bonus_never_enters_the_return():
-    data = dorax.train(DICE, BRIDGE, EPISODES, 2, settings=dorax.grid(scale=(0.0, 1000.0)), tables=True)
+def test_a_bonus_never_enters_the_return(train_tables):
+    data = train_tables(DICE, BRIDGE, EPISODES, 2, settings=dorax.grid(scale=(0.0, 1000.0)))
     assert set(np.unique(data["return"])) <= {-100, 0, 1, 10}
     best = BRIDGE.optimal_q(0.9).max()
     assert (data["q"].isel(setting=0) <= best).all()
@@ -203,8 +206,8 @@ def test_a_bonus_never_enters_the_return():
 
 
 def test_a_run_until_its_error_is_small_ends_with_the_first_episode_that_leaves_it_so():
-    whole = dorax.train(DICE, BRIDGE, EPISODES, 10)
-    part = dorax.train(DICE, BRIDGE, EPISODES, 10, until=0.3)
+    whole = dorax.train(DICE, BRIDGE, EPISODES, 10).data
+    part = dorax.train(DICE, BRIDGE, EPISODES, 10, until=0.3).data
     for seed in range(10):
         solved = np.flatnonzero(whole.q_error[seed] <= 0.3 * whole.q_error_at_start[seed])
         reached = solved[0] + 1 if len(solved) else EPISODES
@@ -216,8 +219,8 @@ def test_a_run_until_its_error_is_small_ends_with_the_first_episode_that_leaves_
 
 
 def test_a_run_of_so_many_steps_records_the_episodes_that_it_finished():
-    whole = dorax.train(DICE, BRIDGE, EPISODES, 10)
-    part = dorax.train(DICE, BRIDGE, EPISODES, 10, max_steps=101)
+    whole = dorax.train(DICE, BRIDGE, EPISODES, 10).data
+    part = dorax.train(DICE, BRIDGE, EPISODES, 10, steps=101).data
     assert (part.total_steps == 101).all()
     assert part.steps.equals(whole.steps.where(whole.steps <= 101))
     assert part["return"].equals(whole["return"].where(whole.steps <= 101))
@@ -227,14 +230,14 @@ def first_action(values, counts, steps, uniform):
     return jnp.argmax(values)
 
 
-def test_a_truncated_end_bootstraps_in_q_and_in_e_and_a_terminal_one_does_not():
+def test_a_truncated_end_bootstraps_in_q_and_in_e_and_a_terminal_one_does_not(train_tables):
     """One state, one action, reward 1, a step an episode: Q and c after n steps in closed form."""
     a, g, n = 0.5, 0.9, 20
     one, agent = np.ones((1, 1)), dorax.TabularAgent(first_action, dorax.EValues(g), learning_rate=a, discount=g)
     learned = {}
     for ends in (False, True):
         mdp = deterministic("clock", 0 * one, one, np.array([[ends]]), 0, max_steps=1)
-        data = dorax.train(agent, mdp, EPISODES, max_steps=n, tables=True).squeeze()
+        data = train_tables(agent, mdp, EPISODES, steps=n).squeeze()
         assert (data["length"][:n] == 1).all()
         learned[ends] = float(data["q"]), float(data["count"])
     decay = 1 - a + a * g
@@ -242,10 +245,10 @@ def test_a_truncated_end_bootstraps_in_q_and_in_e_and_a_terminal_one_does_not():
     assert learned[True] == pytest.approx((1 - (1 - a) ** n, n), rel=1e-6)
 
 
-def test_runs_start_as_often_in_each_state_as_the_start_distribution_says():
+def test_runs_start_as_often_in_each_state_as_the_start_distribution_says(train_tables):
     mdp = replace(mdps.from_gymnasium("Taxi-v4"), max_steps=1)
     agent = dorax.TabularAgent(dorax.Sample(dorax.EpsilonGreedy(1.0)))
-    visits = dorax.train(agent, mdp, EPISODES, 16, tables=True)["count"].sum(["seed", "action"]).values
+    visits = train_tables(agent, mdp, EPISODES, 16)["count"].sum(["seed", "action"]).values
     assert visits[mdp.start == 0].sum() == 0
     assert visits.sum() == 16 * EPISODES
     assert stats.chisquare(visits[mdp.start > 0]).pvalue > 0.001
@@ -255,9 +258,9 @@ def test_uniform_numbers_become_starts_and_moves_with_the_right_probabilities():
     mdp, points = noisy_lake(), 60_000
     grid = (np.arange(points) + 0.5) / points
     with jax.enable_x64(True):
-        world = make_world(mdp, 0.9)
-        starts = np.asarray(jax.vmap(world.start)(grid))
-        moves = np.asarray(jax.vmap(world.move, in_axes=(None, None, 0))(9, 1, grid)[0])
+        env, here = simulated(mdp), FiniteState(jnp.int32(9), jnp.int32(0))
+        starts = np.asarray(jax.vmap(env.reset)(grid)[0])
+        moves = np.asarray(jax.vmap(lambda draw: env.step(draw, here, 1)[0])(grid))
     np.testing.assert_allclose(np.bincount(starts, minlength=16) / points, mdp.start, atol=16 * 2 / points)
     targets = np.bincount(mdp.successor[9, 1], mdp.probability[9, 1], minlength=16)
     np.testing.assert_allclose(np.bincount(moves, minlength=16) / points, targets, atol=2 / points)
@@ -273,8 +276,8 @@ def test_uniform_numbers_become_starts_and_moves_with_the_right_probabilities():
         ({"seeds": [3, -1]}, ["seeds", "-1"]),
         ({"seeds": [2**32]}, ["seeds", "4294967296"]),
         ({"seeds": 1.5}, ["seeds is 1.5"]),
-        ({"max_steps": 0}, ["max_steps is 0"]),
-        ({"max_steps": 2**31}, ["max_steps is 2147483648"]),
+        ({"steps": 0}, ["steps is 0"]),
+        ({"steps": 2**31}, ["steps is 2147483648"]),
         ({"until": float("nan")}, ["until is nan"]),
         ({"until": -0.5}, ["until is -0.5"]),
         ({"settings": []}, ["settings is []"]),
@@ -285,4 +288,4 @@ def test_uniform_numbers_become_starts_and_moves_with_the_right_probabilities():
 )
 def test_a_run_that_cannot_be_made_is_refused(arguments, words, refused):
     with refused(*words):
-        dorax.train(**{"agent": DICE, "world": BRIDGE, "episodes": 3} | arguments)
+        dorax.train(**{"agent": DICE, "env": BRIDGE, "episodes": 3} | arguments)

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-import dorax
 from dorax.lanes import running, training
 from dorax.lanes.blocks import BLOCK
 from dorax.lanes.episodes import Scene, _is_within
 from dorax.lanes.training import EpisodeTraining, Maps
+
+import dorax
 
 
 class Point(NamedTuple):

@@ -2,16 +2,18 @@
 
 import math
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import dorax
-from dorax.lanes.settings import stacked, with_setting
+from dorax.engine.settings import stacked, with_setting
 
 AGENT = dorax.TabularAgent(
     rule=dorax.LLL(dorax.Softmax(temperature=1.0)),
-    counter=dorax.EValues(discount=0.9),
+    counter=dorax.EValues(discount=0.9, learning_rate=0.5),
     bonus=dorax.InverseCount(scale=2.0),
 )
 
@@ -34,7 +36,7 @@ def test_a_grid_is_every_combination_the_last_name_varying_fastest():
         ("policy.temperature", lambda agent: agent.rule.policy.temperature),
         ("rule.policy.temperature", lambda agent: agent.rule.policy.temperature),
         ("scale", lambda agent: agent.bonus.scale),
-        ("initial_value", lambda agent: agent.learner.initial_value),
+        ("initial_value", lambda agent: agent.update.initial_value),
         ("discount", lambda agent: agent.discount),
         ("counter.discount", lambda agent: agent.counter.discount),
         ("learning_rate", lambda agent: agent.learning_rate),
@@ -58,7 +60,7 @@ def test_settings_are_stacked_on_a_leading_axis():
     np.testing.assert_allclose(agents.bonus.scale, [2, 2, 2])
 
 
-@pytest.mark.parametrize("name", ["heat", "rule", "policy", "learner", "successor_rule", "", "rule.temperature"])
+@pytest.mark.parametrize("name", ["heat", "rule", "policy", "update", "successor_rule", "", "rule.temperature"])
 def test_an_unknown_name_is_answered_by_the_names_there_are(name, refused):
     with refused(repr(name), "rule.policy.temperature", "counter.discount", "bonus.scale"):
         with_setting(AGENT, {name: 1.0})
@@ -101,3 +103,33 @@ def test_a_bad_value_in_a_sweep_is_named_before_anything_runs(name, bad, refused
 def test_settings_may_not_differ_in_discount_because_the_right_answer_would(refused):
     with refused("discount", "0.5", "0.9"):
         dorax.train(AGENT, dorax.mdps.bridge(3), episodes=1, settings=dorax.grid(discount=(0.5, 0.9)))
+
+
+def test_a_field_without_a_number_cannot_be_swept_until_it_has_one(refused):
+    agent = dorax.TabularAgent(AGENT.rule, dorax.EValues(0.9))
+    with refused("counter.learning_rate"):
+        with_setting(agent, {"counter.learning_rate": 0.1})
+
+
+class Shifted(eqx.Module):
+    """A user's own rule, with a number of its own that is annotated as users do."""
+
+    beta: float
+    name: str = "shifted"
+    is_sharp: bool = True
+
+    def __call__(self, values, counts, steps, uniform):
+        return jnp.argmax(values - self.beta * counts, axis=-1)
+
+
+def test_a_number_of_a_user_s_own_can_be_swept():
+    agent = dorax.TabularAgent(Shifted(0.5), dorax.Visits())
+    assert with_setting(agent, {"beta": 2}).rule.beta == 2
+    data = dorax.train(agent, dorax.mdps.bridge(3), 5, settings=dorax.grid(beta=(0.0, 1.0))).data
+    assert data.sizes["setting"] == 2
+
+
+@pytest.mark.parametrize("name", ["is_sharp", "name"])
+def test_words_and_flags_are_no_numbers(name, refused):
+    with refused(name, "rule.beta"):
+        with_setting(dorax.TabularAgent(Shifted(0.5)), {name: 1.0})

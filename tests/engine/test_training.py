@@ -1,46 +1,30 @@
-"""One name for training: each agent in its world, and one clear line for what does not fit together."""
-
-from unittest import mock
+"""Training: one clear line for what does not fit together."""
 
 import gymnasium
 import pytest
 
 import dorax
-from dorax import training
 
 RULE = dorax.LLL(dorax.Softmax(1.0))
 TABULAR, LINEAR, DEEP = (
     dorax.TabularAgent(RULE),
-    dorax.LinearAgent(RULE, dorax.CountE()),
-    dorax.DeepAgent(RULE, dorax.CountE()),
+    dorax.LinearAgent(RULE, dorax.EValues()),
+    dorax.DeepAgent(RULE, dorax.EValues()),
 )
 BRIDGE, CAR = dorax.mdps.bridge(3), dorax.envs.SparseMountainCar()
-
-
-@pytest.mark.parametrize("agent", [LINEAR, DEEP], ids=["tiles", "networks"])
-def test_tiles_and_networks_are_trained_in_functional_environments(agent):
-    with mock.patch.object(training, "train_in_environment", return_value="trained") as train:
-        assert dorax.train(agent, CAR, 7, seeds=3, max_steps=5, test_every=2) == "trained"
-    train.assert_called_once_with(agent, CAR, 7, 3, max_steps=5, test_every=2)
-
-
-def test_tables_are_trained_on_finite_mdps():
-    with mock.patch.object(training.tabular, "train", return_value="trained") as train:
-        assert dorax.train(TABULAR, BRIDGE, 7, seeds=[2, 4], tables=True) == "trained"
-    train.assert_called_once_with(TABULAR, BRIDGE, 7, [2, 4], tables=True)
 
 
 @pytest.mark.parametrize(
     ("agent", "world", "words"),
     [
-        (TABULAR, CAR, ["the world of a TabularAgent is SparseMountainCar()", "a finite MDP"]),
-        (TABULAR, None, ["the world of a TabularAgent is None"]),
-        (TABULAR, "CliffWalking-v1", ["'CliffWalking-v1'"]),
-        (LINEAR, None, ["the world of a LinearAgent is None", "a functional environment"]),
+        (TABULAR, CAR, ["the environment of a TabularAgent is SparseMountainCar()", "a finite MDP"]),
+        (TABULAR, None, ["the environment of a TabularAgent is None"]),
+        (TABULAR, "CliffWalking-v1", ["'CliffWalking-v1'", "mdps.from_gymnasium"]),
+        (LINEAR, None, ["the environment of a LinearAgent is None", "a functional environment"]),
         (LINEAR, "MountainCar-v0", ["'MountainCar-v0'"]),
-        (LINEAR, (CAR, CAR.default_params), ["the world of a LinearAgent is (SparseMountainCar"]),
-        (DEEP, gymnasium.make("CartPole-v1"), ["the world of a DeepAgent is <", "CartPole-v1"]),
-        (None, CAR, ["agent is None", "a TabularAgent, a LinearAgent or a DeepAgent"]),
+        (LINEAR, (CAR, CAR.default_params), ["the environment of a LinearAgent is (SparseMountainCar"]),
+        (DEEP, gymnasium.make("CartPole-v1"), ["the environment of a DeepAgent is <", "CartPole-v1"]),
+        (None, CAR, ["agent is None", "a TabularAgent, a LinearAgent, a DeepAgent or a learner"]),
         ("LLL", BRIDGE, ["agent is 'LLL'"]),
         (RULE, BRIDGE, ["agent is LLL"]),
         (BRIDGE.name, LINEAR, ["agent is 'bridge(3)'"]),
@@ -67,3 +51,29 @@ def test_agent_and_world_in_the_wrong_order_are_refused(refused):
 def test_a_class_is_neither_an_agent_nor_a_world(agent, world, refused):
     with refused(""):
         dorax.train(agent, world, 5)
+
+
+@pytest.mark.parametrize(
+    ("agent", "env", "options", "words"),
+    [
+        (LINEAR, CAR, {"until": 0.1}, "until supports tables"),
+        (LINEAR, CAR, {"states": 100}, "states pads finite MDPs"),
+        (TABULAR, BRIDGE, {"params": CAR.default_params}, "params are those of functional environments"),
+        (TABULAR, BRIDGE, {"maps": dorax.Maps((5, 5), 2)}, "maps support environments whose observations are vectors"),
+        (LINEAR, CAR, {"maps": (5, 5)}, "Maps"),
+        (TABULAR, BRIDGE, {"episodes": None}, "neither episodes nor steps"),
+        (TABULAR, BRIDGE, {"learners": [7]}, "some of the seeds"),
+        (TABULAR, [BRIDGE, BRIDGE], {"seeds": 3}, "one for each of 3 seeds"),
+        (TABULAR, [BRIDGE, dorax.mdps.cliff()], {"seeds": 2}, "differ in kind or size"),
+    ],
+    ids=str,
+)
+def test_an_option_that_an_agent_does_not_support_is_refused_in_one_line(agent, env, options, words):
+    with pytest.raises(dorax.InvalidInput, match=words) as caught:
+        dorax.train(**{"agent": agent, "env": env, "episodes": 5} | options)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_option_that_nobody_knows_is_an_error():
+    with pytest.raises(TypeError, match="tables"):
+        dorax.train(TABULAR, BRIDGE, 5, tables=True)

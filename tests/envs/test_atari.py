@@ -2,6 +2,7 @@
 
 import sys
 
+import ale_py.vector_env
 import numpy as np
 import pytest
 
@@ -85,22 +86,26 @@ def test_rewards_are_the_games_own():
     assert max(rewards) >= 10  # a dot is ten points
 
 
-def test_after_a_time_limit_the_next_row_begins_another_episode():
-    class Limited:
-        """Shows a blank frame; the first step ends by a time limit."""
+def test_after_a_time_limit_the_next_row_begins_another_episode(monkeypatch):
+    class Limited(ale_py.vector_env.AtariVectorEnv):
+        """The first step ends by a time limit."""
 
-        def __init__(self):
-            self.is_over = True
+        is_over = True
 
         def recv(self):
-            is_over, self.is_over = self.is_over, False
-            no, yes = np.zeros(1, bool), np.asarray([is_over])
-            return np.zeros((1, 1, 84, 84), np.uint8), np.zeros(1), no, yes, {}
+            frame, reward, terminated, truncated, info = super().recv()
+            truncated, self.is_over = np.full_like(truncated, self.is_over), False
+            return frame, reward, terminated, truncated, info
 
+    monkeypatch.setattr(ale_py.vector_env, "AtariVectorEnv", Limited)
     games = AtariGames("freeway", 1)
     games.begin([0])
-    games._games = Limited()
-    arrivals = [games.arrive() for _ in range(3)]
+    arrivals = []
+    for _ in range(3):
+        games.act(np.zeros(1, int))
+        arrivals.append(games.arrive())
+    games.close()
+    assert [bool(arrival.is_truncated[0]) for arrival in arrivals] == [True, False, False]
     assert [bool(arrival.is_first[0]) for arrival in arrivals] == [False, True, False]
 
 

@@ -19,14 +19,23 @@ def agent(e_discount=0.9, rule=None):
 
 
 @pytest.mark.parametrize("mdp", [MAZE, LAKE, dorax.mdps.tree(3)], ids=lambda mdp: mdp.name)
-def test_what_is_recorded_last_is_what_the_engine_learns(mdp):
+def test_what_is_recorded_last_is_exactly_what_the_engine_learns(mdp):
     frames = explorer.record(mdp, agent(), episodes=30, seed=4).frames
-    data = dorax.train(agent(), mdp, episodes=30, seeds=[4], tables=True).isel(seed=0)
-    np.testing.assert_allclose(frames[-1].q, data.q, rtol=1e-5)
-    np.testing.assert_allclose(frames[-1].counts, data["count"], rtol=1e-5)
+    result = dorax.train(agent(), mdp, episodes=30, seeds=[4])
+    learner, data = result.learner(4), result.data.isel(seed=0)
+    np.testing.assert_array_equal(frames[-1].q, np.where(mdp.available, learner.q_table, -np.inf))
+    np.testing.assert_array_equal(frames[-1].counts, learner.count_table)
     np.testing.assert_array_equal([frame.total_reward for frame in frames[1:]], data["return"])
     np.testing.assert_array_equal([len(frame.path) for frame in frames[1:]], data.length)
     np.testing.assert_array_equal([frame.steps for frame in frames[1:]], data.steps)
+
+
+def test_what_is_recorded_in_between_is_what_the_engine_had_learned_by_then():
+    """Where only some episodes are shown, too."""
+    for frame in explorer.record(LAKE, agent(), episodes=40, seed=2, most=6).frames[1:]:
+        learner = dorax.train(agent(), LAKE, episodes=frame.episode, seeds=[2]).learner()
+        np.testing.assert_array_equal(frame.q, learner.q_table)
+        np.testing.assert_array_equal(frame.counts, learner.count_table)
 
 
 @pytest.mark.parametrize("most", [200, 9])
@@ -59,6 +68,7 @@ def test_before_the_first_episode_nothing_is_known():
     assert (first.episode, first.steps, len(first.path)) == (0, 0, 0)
     assert not first.visits.any()
     assert not first.counts.any()
+    assert np.issubdtype(first.counts.dtype, np.floating)
     assert first.q.tolist() == [[0, -np.inf, -np.inf], [0, 0, 0]]
 
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dorax
-from dorax.linear import TileCoder
+from dorax.envs.simulation import EnvSpec
+from dorax.features.tiles import TileCoder
 
 # Bounds and tiles as sums of powers of two and tilings that are powers of two: floats are exact.
 EXACT = [
@@ -203,9 +204,9 @@ def test_tiles_that_cannot_be_are_refused(arguments, words, refused):
 
 @pytest.mark.parametrize(("dimensions", "words"), [(10, "2.8e+10 tiles"), (400, "countless tiles")])
 def test_a_flattened_picture_has_more_tiles_than_an_array_holds(dimensions, words, refused):
-    agent = dorax.LinearAgent(dorax.Sample(dorax.Softmax(1.0)))
+    agent = dorax.LinearAgent(dorax.Softmax(1.0))
     with refused(words, "allowed: up to"):
-        agent.learner([0.0] * dimensions, [1.0] * dimensions, 2)
+        agent.learner(EnvSpec("picture", 2, low=(0.0,) * dimensions, high=(1.0,) * dimensions))
 
 
 @pytest.mark.parametrize("numbers", [(8.5, 8), ((8.5,), 8), (8, 2.7)], ids=str)

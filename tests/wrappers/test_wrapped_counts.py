@@ -6,8 +6,9 @@ from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dorax import KWinners, Table, Tiles
 from dorax.core import next_count
-from dorax.wrappers import GeneralizedCounts, Network, Table, Tiles
+from dorax.wrappers import GeneralizedCounts
 
 STATES, ACTIONS = 4, 3
 RATE, DISCOUNT = 0.3, 0.8
@@ -165,10 +166,10 @@ def pixels(state, time, is_busy, side=8, cell=5):
 
 
 @pytest.mark.parametrize("is_busy", [False, True])
-def test_a_network_counts_visits_from_pictures(is_busy):
+def test_random_codes_count_visits_from_pictures(is_busy):
     space = spaces.Box(0, 255, pixels(0, 0, is_busy).shape, np.uint8)
     counts = GeneralizedCounts(space, spaces.Discrete(4), discount=0.0)
-    assert counts.features == Network()
+    assert counts.features == KWinners()
     random, visits = np.random.default_rng(0), np.zeros((64, 4))
     state = 0
     counts.begin(0, pixels(state, 0, is_busy))
@@ -188,7 +189,7 @@ def test_a_network_counts_visits_from_pictures(is_busy):
 
 @pytest.mark.parametrize("widest", [1.0, 1e4])
 @pytest.mark.parametrize("dimensions", [9, 20, 64])
-def test_a_network_tells_points_of_many_dimensions_apart_however_wide_one_of_them_is(dimensions, widest):
+def test_random_codes_tell_points_of_many_dimensions_apart_however_wide_one_of_them_is(dimensions, widest):
     high = np.ones(dimensions, np.float32)
     high[0] = widest
     counts = GeneralizedCounts(spaces.Box(0 * high, high), spaces.Discrete(1), discount=0.0)
@@ -226,8 +227,8 @@ def test_a_dimension_that_never_varies_lies_in_one_tile():
         (spaces.Discrete(3), Table()),
         (spaces.Tuple([spaces.Discrete(3), spaces.MultiBinary(2)]), Table()),
         (BOX, Tiles()),
-        (spaces.Box(0, 1, (9,)), Network()),
-        (spaces.Box(0, 255, (84, 84, 4), np.uint8), Network()),
+        (spaces.Box(0, 1, (9,)), KWinners()),
+        (spaces.Box(0, 255, (84, 84, 4), np.uint8), KWinners()),
     ],
     ids=str,
 )
@@ -244,13 +245,13 @@ def test_spaces_that_cannot_be_counted_are_refused(refused):
         GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features=Tiles())
     with refused("tiles is"):
         GeneralizedCounts(BOX, spaces.Discrete(2), features=Tiles(tiles=2.5))
-    with refused("low is [0, 0, 0]"):
+    with refused("low is (0, 0, 0)"):
         GeneralizedCounts(BOX, spaces.Discrete(2), features=Tiles(low=[0, 0, 0]))
     with refused("features is 'tiles'"):
         GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features="tiles")
 
 
-@pytest.mark.parametrize("features", [Tiles(), Network(units=64), Table()], ids=str)
+@pytest.mark.parametrize("features", [Tiles(), KWinners(units=64), Table()], ids=str)
 @pytest.mark.parametrize("box", [BOX, spaces.Box(0, 9, (2,), np.int32)], ids=str)
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_an_observation_that_is_no_number_is_refused(features, box, bad, refused):

@@ -113,7 +113,7 @@ class TileAlgorithm(eqx.Module):
         return View(tiles, values, outputs if self.counter is None else self.counter.count(outputs), outputs)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        return self.agent.rule(view.values, view.counts, steps, uniform)
+        return jax.vmap(self.agent.rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
 
     def observe(
         self, weights: Float[JaxArray, "tiles actions parts"], step: Step

@@ -6,34 +6,41 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 
-from dorax.core.checks import InvalidInput
+
+def plain(agent: Any) -> Any:
+    """An agent as JSON can write it; None if a part of it is somebody's own code, which a file cannot hold."""
+    try:
+        return _described(agent)
+    except TypeError:
+        return None
 
 
-def described(thing: Any) -> Any:
-    """An agent or a part of one as JSON can write it.
+def words_of(agent: Any) -> str:
+    """The structure of an agent and its numbers, in one line; those that are defaults are left out."""
+    return " ".join(eqx.tree_pformat(agent, short_arrays=False).split())
 
-    Raises:
-        InvalidInput: if a part of it is not one of dorax's own classes, numbers or words.
-    """
+
+def _described(thing: Any) -> Any:
     if thing is None or isinstance(thing, bool | int | float | str):
         return thing
     if isinstance(thing, tuple | list):
-        return {"tuple": [described(item) for item in thing]}
+        return {"tuple": [_described(item) for item in thing]}
     if is_dataclass(thing) and not isinstance(thing, type) and type(thing).__module__.startswith("dorax."):
         return {
             "type": type(thing).__name__,
-            "fields": {field.name: described(getattr(thing, field.name)) for field in fields(thing) if field.init},
+            "fields": {field.name: _described(getattr(thing, field.name)) for field in fields(thing) if field.init},
         }
     number = np.asarray(thing)
     if number.ndim == 0 and number.dtype != object:
         return number.item()
-    raise InvalidInput(f"{thing!r} is a part of your own, which a file cannot hold; give the agent again to load it")
+    raise TypeError(f"{thing!r} is not one of dorax's own classes, numbers or words")
 
 
 def rebuilt(data: Any, classes: Mapping[str, type]) -> Any:
-    """What `described` made plain data of, out of these classes alone."""
+    """The agent that `plain` made plain data of, out of these classes alone."""
     if isinstance(data, dict) and set(data) == {"tuple"}:
         return tuple(rebuilt(item, classes) for item in data["tuple"])
     if isinstance(data, dict):

@@ -9,7 +9,8 @@ the first action of an episode is chosen after the last pair of the one before h
 
 Every so many episodes a lane may play a greedy test. It sets its own game aside, plays one
 episode with random numbers of their own, learns nothing from it, and goes on where it was:
-training is the same with tests and without.
+training is the same with tests and without. Tests are played between updates; of several
+that fall due between two updates only the last is.
 """
 
 from __future__ import annotations

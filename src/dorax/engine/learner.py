@@ -13,7 +13,7 @@ import numpy as np
 
 from dorax.archive import read_archive, write_archive
 from dorax.core.checks import InvalidInput
-from dorax.engine.describing import described
+from dorax.engine.describing import plain, words_of
 from dorax.engine.protocols import Step
 from dorax.engine.settings import as_arrays
 from dorax.envs.simulation import EnvSpec
@@ -35,6 +35,7 @@ class Learner:
         spec: the environment, as the learner knows it.
         memory: all that was learned, a tree of arrays.
         steps: the steps that were learned from.
+        random: the generator of its random numbers.
     """
 
     def __init__(self, agent: Any, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> None:
@@ -42,7 +43,7 @@ class Learner:
         self._algorithm = as_arrays(agent).algorithm(spec)
         self._key = jax.random.key(np.uint32(seed))
         self.memory = self._algorithm.init(self._key) if memory is None else jax.tree.map(jnp.asarray, memory)
-        self._random: Any = np.random.default_rng(seed)
+        self.random: Any = np.random.default_rng(seed)
         self._chosen: tuple[np.ndarray, int] | None = None
         self._rows: list[list[Any]] = []  # leaves of the rows since the last update
 
@@ -50,7 +51,7 @@ class Learner:
         """The action that the agent takes here: already chosen if `observe` led here, else chosen now."""
         here = self._checked(observation, "observation")
         if self._chosen is None or not np.array_equal(self._chosen[0], here):
-            action = _chosen_action(self._algorithm, self.memory, here, self.steps, self._random.random())
+            action = _chosen_action(self._algorithm, self.memory, here, self.steps, self.random.random())
             self._chosen = here, int(action)
         return self._chosen[1]
 
@@ -61,7 +62,7 @@ class Learner:
     def sample_action(self, observation: Any) -> int:
         """An action by the agent's own rule, for evaluation: it changes nothing but the state of the random numbers."""
         here = self._checked(observation, "observation")
-        return int(_chosen_action(self._algorithm, self.memory, here, self.steps, self._random.random()))
+        return int(_chosen_action(self._algorithm, self.memory, here, self.steps, self.random.random()))
 
     def observe(
         self,
@@ -81,7 +82,7 @@ class Learner:
         self.steps += 1
         self.memory, next_action, row = _observed(
             self._algorithm, self.memory, here, int(action), float(reward), arrived, bool(terminated), bool(truncated),
-            self.steps, self._random.random(),
+            self.steps, self.random.random(),
         )  # fmt: skip
         self._chosen = None if terminated or truncated else (arrived, int(next_action))
         every = self._algorithm.every
@@ -108,17 +109,13 @@ class Learner:
 
     def _facts(self) -> dict[str, Any]:
         spec = {name: value for name, value in asdict(self.spec).items() if name != "available"}
-        try:
-            agent = described(self.agent)
-        except InvalidInput:
-            agent = None
         chosen = None if self._chosen is None else [np.asarray(self._chosen[0]).tolist(), self._chosen[1]]
         return {
-            "agent": agent,
+            "agent": plain(self.agent),
             "words": words_of(self.agent),
             "spec": spec,
             "steps": self.steps,
-            "random": self._random.bit_generator.state,
+            "random": self.random.bit_generator.state,
             "chosen": chosen,
         }
 
@@ -138,7 +135,7 @@ class Learner:
             raise ValueError("the arrays have other shapes than the agent's")
         learner.memory = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in found])
         learner._key = jax.random.wrap_key_data(jnp.asarray(arrays["key"]))
-        learner._random.bit_generator.state = facts["random"]
+        learner.random.bit_generator.state = facts["random"]
         chosen = facts["chosen"]
         learner._chosen = None if chosen is None else (np.asarray(chosen[0], np.float32), int(chosen[1]))
         waiting = learner.steps % learner._algorithm.every if learner._algorithm.every else 0
@@ -157,11 +154,6 @@ class Learner:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of a {type(self.agent).__name__} on {self.spec.name}, {self.steps} steps>"
-
-
-def words_of(agent: Any) -> str:
-    """The structure of an agent and all its numbers, in one line."""
-    return " ".join(eqx.tree_pformat(agent, short_arrays=False).split())
 
 
 def read_learner(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray], EnvSpec]:

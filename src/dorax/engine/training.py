@@ -93,7 +93,7 @@ def train(
     Returns:
         A `Result` with the dataset (`data`) and the trained learners (`learner`).
     """
-    agent, memory = _agent_and_memory(agent)
+    agent, start = _agent_and_start(agent)
     chosen, variants = seed_list(seeds), setting_list(settings)
     kept = _kept_seeds(learners, chosen)
     _check_counts(episodes=episodes, steps=steps, test_every=test_every, lanes=lanes, states=states)
@@ -106,8 +106,7 @@ def train(
     program = Program(layout.agents, world.shared, layout.own_env, watching, _limits(episodes, steps), layout.keys)
     pauses = test_every is not None or any(probe.marks is not None for probe in watching)
     recording = _recording(episodes, steps, test_every)._replace(pauses=pauses)
-    if memory is not None:
-        memory = _repeated(memory, agent.algorithm(_unstacked(world)), len(layout.is_wanted))
+    memory = None if start is None else _repeated(start, world, agent, len(layout.is_wanted))
     ended = jax.device_put(new_lanes(program, memory, layout.is_wanted, recording=recording), layout.sharding)
     ended, snapshots = _run(program, ended, recording, layout, progress)
     shape = len(chosen), len(variants)
@@ -153,10 +152,10 @@ def _trained(
     }
 
 
-def _agent_and_memory(agent: Any) -> tuple[Any, Any]:
-    """The agent, and the memory to start from if it is a trained learner."""
+def _agent_and_start(agent: Any) -> tuple[Any, Any]:
+    """The agent, and the learner to start from if it is one."""
     if hasattr(agent, "memory") and hasattr(agent, "agent"):
-        return agent.agent, agent.memory
+        return agent.agent, agent
     if isinstance(agent, type) or not hasattr(agent, "algorithm"):
         raise InvalidInput(
             f"agent is {in_brief(agent)}; allowed: a TabularAgent, a LinearAgent, a DeepAgent or a learner"
@@ -164,24 +163,22 @@ def _agent_and_memory(agent: Any) -> tuple[Any, Any]:
     return agent, None
 
 
-def _unstacked(world: Environments) -> Any:
-    """The environment of one lane."""
-    return eqx.combine(world.shared, jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), world.own))
-
-
-def _repeated(memory: Any, algorithm: Any, lanes: int) -> Any:
+def _repeated(learner: Any, world: Environments, agent: Any, lanes: int) -> Any:
     """A learner's memory for every lane, padded to the states that the engine adds."""
-    like = jax.eval_shape(algorithm.init, jax.random.key(0))
+    ours, theirs = learner.spec, world.spec
+    if (ours.actions, ours.low, ours.high) != (theirs.actions, theirs.low, theirs.high) or (
+        np.shape(ours.available) != np.shape(theirs.available)
+    ):
+        raise InvalidInput(f"the learner was trained on {ours.name}; allowed: environments of the same kind and size")
+    env = eqx.combine(world.shared, jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), world.own))
+    like = jax.eval_shape(agent.algorithm(env).init, jax.random.key(0))
 
     def fitted(leaf: Any, like: Any) -> np.ndarray:
-        leaf = np.asarray(leaf, like.dtype)
-        missing = [max(0, wanted - size) for wanted, size in zip(like.shape, leaf.shape, strict=True)]
-        return np.stack([np.pad(leaf, [(0, more) for more in missing])] * lanes)
+        room = np.zeros((lanes, *like.shape), like.dtype)
+        room[(slice(None), *(slice(size) for size in np.shape(leaf)))] = leaf
+        return room
 
-    try:
-        return jax.tree.map(fitted, memory, like)
-    except ValueError:
-        raise InvalidInput("the learner was trained for another kind of environment; allowed: the same kind") from None
+    return jax.tree.map(fitted, learner.memory, like)
 
 
 def _kept_seeds(learners: int | Sequence[int], seeds: list[int]) -> list[int]:

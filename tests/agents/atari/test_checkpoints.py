@@ -5,7 +5,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from dorax.deep.pixels import checkpoints
+from dorax.agents.atari import checkpoints
 
 WHAT = {"game": "freeway", "seed": 3, "agent": {"batch": 32}}
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dorax.deep.pixels import density
+from dorax.agents.atari import density
 
 
 class Node:
@@ -74,13 +74,19 @@ def test_prediction_gains_are_those_of_plain_python():
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
+def levels_of(frame):
+    """The level of each pixel as the model counted it: of a new model's roots, the count that has grown."""
+    model, _ = density.prediction_gains(density.new_density(), jnp.asarray(frame[None]))
+    return np.asarray(model.counts[:, 0]).argmax(axis=1).reshape(42, 42)
+
+
 def test_frames_shrink_by_the_mean_of_four_pixels_to_eight_levels():
-    frame = np.zeros((1, 84, 84), np.uint8)
-    frame[0, 2:4, 6:8] = [[255, 255], [0, 2]]  # a mean of 128: the first of level 4
-    levels = np.asarray(density._levels(jnp.asarray(frame)))[0]
+    frame = np.zeros((84, 84), np.uint8)
+    frame[2:4, 6:8] = [[255, 255], [0, 2]]  # a mean of 128: the first of level 4
+    levels = levels_of(frame)
     assert levels[1, 3] == 4
     assert levels.sum() == 4
-    assert np.asarray(density._levels(jnp.full((1, 84, 84), 255, jnp.uint8))).max() == 7
+    assert (levels_of(np.full((84, 84), 255, np.uint8)) == 7).all()
 
 
 def test_a_frame_seen_again_and_again_counts_for_more_each_time_and_a_new_one_for_little():

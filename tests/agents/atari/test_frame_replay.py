@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dorax.deep.pixels import replay
-from dorax.deep.pixels.network import PIXELS
-from dorax.deep.pixels.replay import Outcome
+from dorax.agents.atari import replay
+from dorax.agents.atari.network import PIXELS
+from dorax.agents.atari.replay import Outcome
 
 ROWS, GROUPS, GROUP = 12, 2, 3
 GAMES = GROUPS * GROUP

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dorax.deep.pixels import density, replay, training
-from dorax.deep.pixels.agent import PixelAgent
-from dorax.deep.pixels.network import in_blocks, outputs
-from dorax.deep.pixels.testing import returns_of_tests
-from dorax.deep.pixels.training import PixelTraining, ScreenRun
+from dorax.agents.atari import density, replay, training
+from dorax.agents.atari.agent import PixelAgent
+from dorax.agents.atari.network import in_blocks, outputs
+from dorax.agents.atari.testing import returns_of_tests
+from dorax.agents.atari.training import PixelTraining, ScreenRun
 from dorax.envs.atari import Arrival
 
 pytestmark = pytest.mark.slow
@@ -158,7 +158,7 @@ def blocks(frames):
 def test_what_is_replayed_is_what_was_played(groups, script):
     """Forty rows of which the ring holds sixteen."""
     run = begun(replace(SMALL, groups=groups), turns=40 * groups)
-    steps = jax.device_get(replay.sample(run.memory.rows, jax.random.key(1), 400))
+    steps = jax.device_get(replay.sample(run.memory.replay, jax.random.key(1), 400))
     kinds = {"between games": 0, "last": 0, "cut off": 0, "early": 0, "late": 0}
     for i in range(400):
         number = int(steps.stacks[i, -1, :4].copy().view(np.uint32)[0])
@@ -223,7 +223,7 @@ def test_a_density_agent_is_paid_by_the_density_of_the_frames_that_came_before(s
     for frames in script.order[:6]:  # the two groups begin, then they take turns
         model, counts = density.seen(model, jnp.asarray(frames))
         expected.append(0.05 / np.sqrt(np.asarray(counts) + 0.01))
-    bonuses = np.asarray(run.memory.rows.bonuses)[:3].reshape(6, 8)
+    bonuses = np.asarray(run.memory.replay.bonuses)[:3].reshape(6, 8)
     np.testing.assert_allclose(bonuses, expected, rtol=1e-3)
     assert bonuses[-1].max() < 0.8 * bonuses[0, 0]
     run.save(tmp_path, keeps_replay=False)
@@ -245,7 +245,7 @@ def test_games_after_an_interruption_are_others(script, tmp_path):
 def test_test_games_are_played_once_almost_greedily():
     script = Script()
     games = script.games("freeway", 80)
-    network = training.learning.new_learner(GREEDY, ACTIONS, jax.random.key(0)).network
+    network = training.learning.new_train_state(GREEDY, ACTIONS, jax.random.key(0)).network
     returns = returns_of_tests(GREEDY, [network] * 4, games, (0, 1), max_steps=50)
     firsts = [sight for sight in script.sights.values() if not sight.before][:80]
     totals, mistakes = [], []

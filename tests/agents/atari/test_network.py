@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dorax.deep.pixels.network import in_blocks, new_network, outputs
+from dorax.agents.atari.network import in_blocks, new_network, outputs
 
 
 def plain(x, kernel, bias, stride):

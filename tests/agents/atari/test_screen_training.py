@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dorax.deep.pixels import training
-from dorax.deep.pixels.agent import PixelAgent
-from dorax.deep.pixels.keeping import Kept, kept, train_and_keep
-from dorax.deep.pixels.playing import Moment, drawn, play, write_gif
-from dorax.deep.pixels.training import PixelTraining, train_on_screen
+from dorax.agents.atari import training
+from dorax.agents.atari.agent import PixelAgent
+from dorax.agents.atari.playing import play
+from dorax.agents.atari.saving import SavedNetwork, load_network, train_and_save
+from dorax.agents.atari.training import PixelTraining, train_on_screen
 from dorax.envs.atari import AtariGames
+from dorax.envs.films import write_gif
 
 pytestmark = pytest.mark.slow
 
@@ -92,11 +93,11 @@ def test_a_checkpoint_of_another_agent_is_refused(tmp_path, refused):
         train_on_screen(replace(SMALL, agent=replace(AGENT, bonus="none")), tmp_path)
 
 
-def test_everything_is_kept_and_the_network_can_play(tmp_path):
+def test_everything_is_saved_and_the_network_can_play(tmp_path):
     seen = []
-    train_and_keep(replace(SMALL, steps=160), tmp_path, progress=lambda share, steps: seen.append((share, steps)))
+    train_and_save(replace(SMALL, steps=160), tmp_path, progress=lambda share, steps: seen.append((share, steps)))
     assert seen[-1] == (1.0, 160)
-    found = kept(tmp_path / "network.npz")
+    found = load_network(tmp_path / "network.npz")
     assert found.training == replace(SMALL, steps=160)
     moments = list(play(found, steps=20))
     assert len(moments) == 20
@@ -112,24 +113,24 @@ def test_everything_is_kept_and_the_network_can_play(tmp_path):
 
 def test_event_files_hold_every_row_once_after_an_interruption(tmp_path):
     def killed_events(folder):
-        from dorax.deep.pixels import keeping
+        from dorax.agents.atari import saving
 
-        original = keeping.Events.follow
+        original = saving.Events.follow
 
         def follow(self, curves):
             original(self, curves)
             if len(curves.record) == 3:
                 raise Killed
 
-        keeping.Events.follow = follow
+        saving.Events.follow = follow
         try:
             with pytest.raises(Killed):
-                train_and_keep(replace(SMALL, steps=160), folder)
+                train_and_save(replace(SMALL, steps=160), folder)
         finally:
-            keeping.Events.follow = original
+            saving.Events.follow = original
 
     killed_events(tmp_path)
-    data = train_and_keep(replace(SMALL, steps=160), tmp_path)
+    data = train_and_save(replace(SMALL, steps=160), tmp_path)
     bonuses = scalars(tmp_path / "events", "training/bonus")
     assert [step for step, _ in bonuses] == [40, 80, 120, 160]
     np.testing.assert_allclose([value for _, value in bonuses], data.record_bonus, rtol=1e-6)
@@ -153,11 +154,11 @@ def scalars(folder, tag):
 
 
 def test_a_run_that_is_refused_leaves_the_event_files_of_an_earlier_one_alone(tmp_path, refused):
-    train_and_keep(replace(SMALL, steps=80), tmp_path)
+    train_and_save(replace(SMALL, steps=80), tmp_path)
     before = scalars(tmp_path / "events", "training/bonus")
     assert len(before) == 2
     with refused("agent.acts_by"):
-        train_and_keep(replace(SMALL, agent=replace(AGENT, acts_by="lll")), tmp_path)
+        train_and_save(replace(SMALL, agent=replace(AGENT, acts_by="lll")), tmp_path)
     assert scalars(tmp_path / "events", "training/bonus") == before
 
 
@@ -174,25 +175,11 @@ def test_a_run_with_few_tests_plays_no_more_games_than_those(monkeypatch):
     assert made == [4, 4, 1]
 
 
-def test_the_picture_has_room_for_every_action():
-    def moment(actions):
-        numbers = np.linspace(0, 1, actions)
-        return Moment(np.zeros((210, 160, 3), np.uint8), numbers, numbers, action=actions - 1, score=0.0)
-
-    for actions in (3, 18):
-        picture = drawn(moment(actions), [f"action {i}" for i in range(actions)])
-        for colour in ((0, 0x72, 0xB2), (0xD5, 0x5E, 0)):  # of the action taken, which is the last
-            rows = np.flatnonzero(np.all(picture == colour, axis=2).any(axis=1))
-            assert len(rows) == 10
-            assert rows[-1] < len(picture) - 5
-        np.testing.assert_array_equal(picture[:420, :320], 0)
-
-
 def test_a_seed_that_the_emulator_does_not_take_is_refused(refused, whole):
     _, network = whole
     for seed in (-1, 2**31):
         with refused("seed", "2147483647"):
-            list(play(Kept(SMALL, network), steps=2, seed=seed))
+            list(play(SavedNetwork(SMALL, network), steps=2, seed=seed))
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dorax.deep.replay import Step, added, empty, sample
+from dorax.agents.deep.replay import Transition, added, empty, sample
 
 CAPACITY = 10
-NOTHING = Step(jnp.zeros(2), jnp.int32(0), jnp.zeros(()), jnp.asarray(False), jnp.zeros(2), jnp.int32(0))
+NOTHING = Transition(jnp.zeros(2), jnp.int32(0), jnp.zeros(()), jnp.asarray(False), jnp.zeros(2), jnp.int32(0))
 
 
 def numbered(i):
     """A step that tells its number in every part."""
-    return Step(jnp.full(2, i, float), jnp.int32(i), jnp.float32(i), jnp.asarray(i % 2 == 1), jnp.full(2, -i, float), i)
+    observation, terminated = jnp.full(2, i, float), jnp.asarray(i % 2 == 1)
+    return Transition(observation, jnp.int32(i), jnp.float32(i), terminated, -observation, i)
 
 
 @jax.jit

@@ -4,8 +4,8 @@ import itertools
 import math
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from unittest import mock
 
+import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -14,37 +14,42 @@ import pytest
 
 import dorax
 from dorax.core import next_count
+from dorax.engine.protocols import Step, View
 from dorax.envs import FunctionalEnv, SparseMountainCar
 from dorax.envs.mountain_car import MountainCarParams
-from dorax.lanes import training
-from dorax.lanes.blocks import _draws_of_block
-from dorax.lanes.episodes import Transition, View
+from dorax.envs.simulation import EnvSpec, environments
 
 CAR = SparseMountainCar()
 
 
-def trained(agent, env, episodes, seeds=1, **options):
-    """The dataset of a run and the weights that it ended with, lane by lane."""
-    ended, run_to = [], training._run_to
-    with mock.patch.object(training, "_run_to", lambda *arguments: ended.append(run_to(*arguments)) or ended[-1]):
-        data = dorax.train(agent, env, episodes, seeds, **options)
-    return data, np.asarray(ended[-1].memory)
+def trained(agent, env, episodes, seeds=(0,), **options):
+    """The dataset of a run and the weights that each seed ended with."""
+    result = dorax.train(agent, env, episodes, list(seeds), learners=list(seeds), **options)
+    return result.data, np.stack([np.asarray(result.learner(seed).memory) for seed in seeds])
 
 
-def first_start(env, params, seed):
-    """Where the lane of this seed starts, and the key that its learner starts from."""
-    start_key, learner_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2**32 - 1))
-    return np.asarray(env.reset_env(start_key, params)[0]), learner_key
+def learner_key(seed):
+    """The key that the learner of this seed starts from."""
+    return jax.random.split(jax.random.fold_in(jax.random.key(seed), 2**32 - 1))[1]
 
 
-draws_of_block = jax.jit(_draws_of_block, static_argnums=0)
+draws_of_block = eqx.filter_jit(lambda env, key, block: env.draws(key, block))
 
 
-def ticks(env, params, seed):
-    """What chance gives the lane of this seed at every tick: a number for the rule, a start if it needs one."""
+def ticks(env, params, key):
+    """What chance gives a lane at every step: a number for the rule, and a start in case an episode begins."""
+    simulation = environments(env, params, 1).shared
     for block in itertools.count():
-        draws, _ = draws_of_block(env, params, jax.random.key(seed), block)
-        yield from zip(np.asarray(draws.uniform), np.asarray(draws.start[0]), strict=True)
+        draws = draws_of_block(simulation, key, jnp.asarray(block, jnp.int32))
+        yield from zip(np.asarray(draws.rule), np.asarray(draws.world.start[0]), strict=True)
+
+
+def ticks_of_training(env, params, seed):
+    return ticks(env, params, jax.random.key(seed))
+
+
+def ticks_of_tests(env, params, seed):
+    return ticks(env, params, jax.random.fold_in(jax.random.key(seed), 2**31))
 
 
 # The whole algorithm once more, plainly.
@@ -111,7 +116,7 @@ class PlainCar(NamedTuple):
         return active
 
 
-def plain_run(plain, car, weights, start, chance):
+def plain_run(plain, car, weights, training, testing):
     """One lane's returns and lengths in training and in tests; its weights change in place."""
     q, e = weights[..., 0], weights[..., 1]
     records, tests, is_testing = [], [], False
@@ -121,12 +126,13 @@ def plain_run(plain, car, weights, start, chance):
         return int(values.argmax()) if is_testing else plain.choice(values, plain.counts(e[tiles].sum(axis=0)), uniform)
 
     while len(records) < EPISODES or is_testing:
-        (position, velocity), length, is_over = start, 0, False
-        tiles = car.tiles(position, velocity)
-        action = chosen(tiles, next(chance)[0])
+        chance = testing if is_testing else training
+        uniform, (position, velocity) = next(chance)
+        tiles, length, is_over = car.tiles(position, velocity), 0, False
+        action = chosen(tiles, uniform)
         while not is_over:
             position, velocity, ends = car.moved(position, velocity, action)
-            uniform, start = next(chance)
+            uniform, _ = next(chance)
             next_tiles, length = car.tiles(position, velocity), length + 1
             next_action = chosen(next_tiles, uniform)
             if not is_testing:
@@ -145,7 +151,7 @@ def plain_run(plain, car, weights, start, chance):
     return np.array(records), np.array(tests)
 
 
-HILLSIDE = MountainCarParams(goal_position=-0.38, max_steps_in_episode=50)  # reached by some episodes, not by others
+HILLSIDE = MountainCarParams(goal_position=-0.39, max_steps_in_episode=50)  # reached by some episodes, not by others
 EPISODES, TEST_EVERY = 12, 3  # everywhere the same, as is the structure: a compilation takes seconds
 
 
@@ -159,27 +165,23 @@ EPISODES, TEST_EVERY = 12, 3  # everywhere the same, as is the structure: a comp
     ids=["count", "count with bonus", "logistic"],
 )
 def test_the_engine_does_what_a_plain_loop_does(plain, params):
-    form, bonus = {
-        "count": (dorax.CountE, dorax.InverseRootCount(plain.bonus)),
-        "logistic": (dorax.LogisticE, None),
-    }[plain.form]
     agent = dorax.LinearAgent(
         rule=dorax.LLL(dorax.Softmax(plain.temperature)),
-        e_values=form(plain.e_discount, plain.e_step, plain.e_rate),
-        bonus=bonus,
+        counter=dorax.EValues(plain.e_discount, plain.e_rate, plain.form, plain.e_step),
+        bonus=dorax.InverseRootCount(plain.bonus) if plain.form == "count" else None,
         learning_rate=plain.learning_rate,
         discount=plain.discount,
     )
-    space, ended = CAR.observation_space(params), set()
+    ended = set()
     with jax.enable_x64(True):
-        data, weights = trained(agent, CAR, EPISODES, seeds=[0, 3], params=params, test_every=TEST_EVERY)
-        initial = jax.jit(agent.learner(space.low.tolist(), space.high.tolist(), 3).initial)
+        data, weights = trained(agent, CAR, EPISODES, [0, 3], params=params, test_every=TEST_EVERY)
+        initial = jax.jit(agent.algorithm(environments(CAR, params, 1).spec).init)
         for i, seed in enumerate([0, 3]):
-            start, learner_key = first_start(CAR, params, seed)
-            by_hand = np.array(initial(learner_key))
+            by_hand = np.array(initial(learner_key(seed)))
             assert by_hand[..., 0].std() == pytest.approx(0.01, rel=0.1)
             assert (by_hand[..., 1] == 0).all()
-            records, tests = plain_run(plain, PlainCar(params), by_hand, start, ticks(CAR, params, seed))
+            chance = ticks_of_training(CAR, params, seed), ticks_of_tests(CAR, params, seed)
+            records, tests = plain_run(plain, PlainCar(params), by_hand, *chance)
             np.testing.assert_array_equal(data["return"][i], records[:, 0])
             np.testing.assert_array_equal(data["length"][i], records[:, 1])
             np.testing.assert_array_equal(data["test_return"][i], tests[:, 0])
@@ -233,9 +235,9 @@ def walk_with_tables(agent, seed):
     """The tables of a learner that is fed with the engine's random numbers, and the lengths of its episodes."""
     learner, chance = dorax.TabularLearner(agent, 5, 2), SimpleNamespace()
     learner.random, chance.random = chance, lambda: chance.number
-    draws, start, lengths = ticks(WALK, WalkParams(), seed), first_start(WALK, WalkParams(), seed)[0], []
+    draws, lengths = ticks_of_training(WALK, WalkParams(), seed), []
     for _ in range(WALKS):
-        chance.number = next(draws)[0]
+        chance.number, start = next(draws)
         state, length, is_over = int(start[0]), 0, False
         while not is_over:
             action, length = learner.act(state), length + 1
@@ -243,7 +245,7 @@ def walk_with_tables(agent, seed):
             reward = 1.0 if ends else 0.1 if (state, action) == (0, 0) else 0.0
             arrived = min(max(state + 2 * action - 1, 0), 4)
             is_over = ends or length >= 12
-            chance.number, start = next(draws)
+            chance.number, _ = next(draws)
             learner.observe(state, action, reward, arrived, terminated=ends, truncated=is_over and not ends)
             state = arrived
         lengths.append(length)
@@ -253,13 +255,12 @@ def walk_with_tables(agent, seed):
 WALK, WALKS = Walk(), 100
 WALKER = dorax.LinearAgent(
     rule=dorax.LLL(dorax.Softmax(0.3)),
-    e_values=dorax.CountE(discount=0.9, learning_rate=0.2),
+    counter=dorax.EValues(0.9, learning_rate=0.2),
     bonus=dorax.InverseCount(0.0),
     learning_rate=0.3,
     discount=0.9,
+    features=dorax.Tiles(5, 1),
     initial_scale=0.0,
-    tiles=5,
-    tilings=1,
 )
 
 
@@ -269,12 +270,12 @@ def test_one_tile_a_state_and_a_whole_step_are_the_tabular_algorithm(e_discount)
         dorax.LLL(dorax.Softmax(0.3)), dorax.EValues(e_discount, 0.2), learning_rate=0.3, discount=0.9
     )
     with jax.enable_x64(True):
-        data, weights = trained(WALKER, WALK, WALKS, seeds=[0, 5], settings=[{"e_values.discount": e_discount}])
+        data, weights = trained(WALKER, WALK, WALKS, [0, 5], settings=[{"counter.discount": e_discount}])
         for i, seed in enumerate([0, 5]):
             learner, lengths = walk_with_tables(table, seed)
             np.testing.assert_array_equal(data["length"][0, i], lengths)
-            np.testing.assert_allclose(weights[i, :5, :, 0], learner.q, rtol=1e-12)
-            np.testing.assert_allclose(weights[i, :5, :, 1], learner.count, rtol=1e-12)
+            np.testing.assert_allclose(weights[i, :5, :, 0], learner.q_table, rtol=1e-12)
+            np.testing.assert_allclose(weights[i, :5, :, 1], learner.count_table, rtol=1e-12)
             np.testing.assert_array_equal(weights[i, 5:], 0)
             assert set(lengths) > {12}  # some episodes are truncated, some are not
             if e_discount == 0:
@@ -282,26 +283,63 @@ def test_one_tile_a_state_and_a_whole_step_are_the_tabular_algorithm(e_discount)
                 assert weights[i, ..., 1].sum() == sum(lengths)
 
 
+class Steps(NamedTuple):
+    """The methods of an agent in one environment, compiled, for one game."""
+
+    algorithm: Any
+    view: Any
+    observed: Any
+
+    @classmethod
+    def of(cls, agent, low, high, actions):
+        algorithm = agent.algorithm(EnvSpec("box", actions, low=low, high=high))
+        view = jax.jit(lambda memory, here: jax.tree.map(lambda leaf: leaf[0], algorithm.view(memory, here[None])))
+        return cls(algorithm, view, jax.jit(lambda memory, step: algorithm.observe(memory, step)[0]))
+
+
+def step_of(here, there, *, action=0, reward=0.0, ends=False, next_action=0, learns=True):
+    """One step of one game, from one view to another."""
+    here, there, action, reward, ends, next_action, learns = jax.tree.map(
+        lambda leaf: jnp.asarray(leaf)[None], (here, there, action, reward, ends, next_action, learns)
+    )
+    no = jnp.zeros(1, bool)
+    return Step(here.features, action, reward, ends, no, no, there, next_action, learns, jnp.asarray(1))
+
+
 @pytest.mark.parametrize("tilings", [1, 8])
 def test_step_sizes_are_those_of_the_prediction_and_only_active_tiles_of_the_action_change(tilings):
     agent = dorax.LinearAgent(
-        dorax.UCB(), dorax.CountE(discount=0.9, step_size=0.5), learning_rate=0.25, discount=0.8, tilings=tilings
+        rule=dorax.UCB(),
+        counter=dorax.EValues(0.9, step_size=0.5),
+        learning_rate=0.25,
+        discount=0.8,
+        features=dorax.Tiles(8, tilings),
     )
-    learner, here, there = agent.learner((0.0, 0.0), (1.0, 1.0), 3), jnp.array([0.1, 0.9]), jnp.array([0.8, 0.3])
-    weights = jnp.asarray(np.random.default_rng(0).uniform(0, 1, (learner.coder.size, 3, 2)), jnp.float32)
-    view, learned = jax.jit(learner.view), jax.jit(learner.learned)
-    before, then = view(weights, here), view(weights, there)
+    steps = Steps.of(agent, (0.0, 0.0), (1.0, 1.0), 3)
+    size, here, there = steps.algorithm.coder.size, jnp.array([0.1, 0.9]), jnp.array([0.8, 0.3])
+    weights = jnp.asarray(np.random.default_rng(0).uniform(0, 1, (size, 3, 2)), jnp.float32)
+    before, then = steps.view(weights, here), steps.view(weights, there)
     for ends in (False, True):
-        step = Transition(before.features, jnp.asarray(2), jnp.asarray(0.7), jnp.asarray(ends), then, jnp.asarray(1))
-        changed = learned(weights, step, jnp.asarray(True))
-        after = view(changed, here)
+        step = step_of(before, then, action=2, reward=0.7, ends=ends, next_action=1)
+        changed = steps.observed(weights, step)
+        after = steps.view(changed, here)
         target = 0.7 + (0 if ends else 0.8 * float(then.values.max()))
         assert float(after.values[2]) == pytest.approx(0.75 * float(before.values[2]) + 0.25 * target, rel=1e-5)
         visited = next_count(float(before.counts[2]), None if ends else float(then.counts[1]), 0.5, 0.9)
         assert float(after.counts[2]) == pytest.approx(0.5 * float(before.counts[2]) + 0.5 * visited, rel=1e-5)
         is_changed = np.asarray(changed != weights).any(axis=-1)
         assert sorted(np.argwhere(is_changed).tolist()) == [[int(tile), 2] for tile in sorted(before.features)]
-        np.testing.assert_array_equal(learned(weights, step, jnp.asarray(False)), weights)
+        np.testing.assert_array_equal(steps.observed(weights, step._replace(learns=jnp.zeros(1, bool))), weights)
+
+
+def test_plain_visits_count_one_a_visit_whatever_follows():
+    steps = Steps.of(dorax.LinearAgent(dorax.UCB(), dorax.Visits()), (0.0,), (1.0,), 2)
+    weights = jnp.asarray(np.random.default_rng(0).uniform(0, 1, (steps.algorithm.coder.size, 2, 2)), jnp.float32)
+    here, there = (steps.view(weights, jnp.array([place])) for place in (0.2, 0.9))
+    for ends in (False, True):
+        after = steps.view(steps.observed(weights, step_of(here, there, ends=ends)), jnp.array([0.2]))
+        assert float(after.counts[0]) == pytest.approx(float(here.counts[0]) + 1, rel=1e-5)
+        assert float(after.counts[1]) == float(here.counts[1])
 
 
 def walks_of_one_step(start, **setting):
@@ -342,46 +380,60 @@ def test_a_bonus_enters_what_is_learned_from_the_count_after_the_visit_and_never
 def test_q_learning_finds_the_optimal_values_of_the_walk():
     setting = {"temperature": 1e3, "learning_rate": 0.9, "discount": 0.5, "initial_scale": 0.3}
     with jax.enable_x64(True):
-        data, weights = trained(WALKER, WALK, WALKS, 4, settings=[setting])
+        data, weights = trained(WALKER, WALK, WALKS, range(4), settings=[setting])
     values = np.array([0.2, 0.125, 0.25, 0.5, 1.0])  # 0.1 / (1 - g) at the left end, g^k from the right one
     optimal = np.stack([0.5 * values[[0, 0, 1, 2, 3]] + [0.1, 0, 0, 0, 0], [*(0.5 * values[1:]), 1.0]], axis=1)
     np.testing.assert_allclose(values, optimal.max(axis=1))
-    np.testing.assert_allclose(weights[:4, :5, :, 0], np.broadcast_to(optimal, (4, 5, 2)), rtol=1e-4)
+    np.testing.assert_allclose(weights[:, :5, :, 0], np.broadcast_to(optimal, (4, 5, 2)), rtol=1e-4)
     assert data.attrs["parameters"] == 6 * 2
 
 
-def test_an_agent_without_e_values_counts_nothing_and_still_learns_values():
-    learner = dorax.LinearAgent(dorax.Sample(dorax.EpsilonGreedy(1.0)), learning_rate=0.5, tilings=4).learner(
-        (0.0,), (1.0,), 2
-    )
-    weights, view = learner.initial(jax.random.key(0)), jax.jit(learner.view)
+def test_an_agent_without_a_counter_counts_nothing_and_still_learns_values():
+    agent = dorax.LinearAgent(dorax.EpsilonGreedy(1.0), learning_rate=0.5, features=dorax.Tiles(8, 4))
+    steps = Steps.of(agent, (0.0,), (1.0,), 2)
+    weights = steps.algorithm.init(jax.random.key(0))
     assert weights.shape == (4 * 9, 2, 1)
-    here = view(weights, jnp.array([0.2]))
-    ends = Transition(here.features, jnp.asarray(1), jnp.ones(()), jnp.asarray(True), here, jnp.asarray(0))
-    after = view(jax.jit(learner.learned)(weights, ends, jnp.asarray(True)), jnp.array([0.2]))
+    here = steps.view(weights, jnp.array([0.2]))
+    after = steps.view(steps.observed(weights, step_of(here, here, action=1, reward=1.0, ends=True)), jnp.array([0.2]))
     assert float(after.values[1]) == pytest.approx(0.5 * float(here.values[1]) + 0.5, rel=1e-5)
     np.testing.assert_array_equal(after.counts, 0)
     np.testing.assert_array_equal(after.outputs, 0)
 
 
 def test_a_bonus_is_finite_even_where_the_output_was_below_0():
-    form = dorax.CountE(discount=0.99, step_size=0.5)
-    learner = dorax.LinearAgent(dorax.UCB(), form, dorax.InverseCount(0.01)).learner((0.0,), (1.0,), 2)
-    weights = jnp.full((learner.coder.size, 2, 2), -0.1)  # as shared tiles leave it behind
-    here, there = (jax.jit(learner.view)(weights, jnp.array([place])) for place in (0.2, 0.7))
-    step = Transition(here.features, jnp.asarray(0), jnp.zeros(()), jnp.asarray(False), there, jnp.asarray(1))
-    assert np.isfinite(jax.jit(learner.learned)(weights, step, jnp.asarray(True))).all()
+    agent = dorax.LinearAgent(dorax.UCB(), dorax.EValues(0.99, step_size=0.5), dorax.InverseCount(0.01))
+    steps = Steps.of(agent, (0.0,), (1.0,), 2)
+    weights = jnp.full((steps.algorithm.coder.size, 2, 2), -0.1)  # as shared tiles leave it behind
+    here, there = (steps.view(weights, jnp.array([place])) for place in (0.2, 0.7))
+    assert np.isfinite(steps.observed(weights, step_of(here, there, next_action=1))).all()
 
 
 def test_a_view_tells_values_counts_and_the_outputs_that_they_come_from():
-    learner = dorax.LinearAgent(dorax.UCB(), dorax.LogisticE(learning_rate=0.2), tilings=4).learner((0,), (1,), 2)
-    weights = jnp.asarray(np.random.default_rng(0).normal(size=(learner.coder.size, 2, 2)), jnp.float32)
-    view = learner.view(weights, jnp.asarray([0.4]))
+    counter = dorax.EValues(learning_rate=0.2, form="logistic")
+    steps = Steps.of(dorax.LinearAgent(dorax.UCB(), counter, features=dorax.Tiles(8, 4)), (0.0,), (1.0,), 2)
+    coder = steps.algorithm.coder
+    weights = jnp.asarray(np.random.default_rng(0).normal(size=(coder.size, 2, 2)), jnp.float32)
+    view = steps.view(weights, jnp.asarray([0.4]))
     assert isinstance(view, View)
-    by_hand = np.asarray(weights)[np.asarray(learner.coder.active(np.float32([0.4])))].sum(axis=0)
+    by_hand = np.asarray(weights)[np.asarray(coder.active(np.float32([0.4])))].sum(axis=0)
     np.testing.assert_allclose(view.values, by_hand[:, 0], rtol=1e-5)
     np.testing.assert_allclose(view.outputs, by_hand[:, 1], rtol=1e-5)
     np.testing.assert_allclose(view.counts, np.log(1 / (1 + np.exp(-by_hand[:, 1]))) / np.log(0.8), rtol=1e-5)
+
+
+def test_tiles_lie_within_their_own_bounds_where_these_are_given():
+    """Also where the environment has none: beyond them nothing is told apart."""
+    agent = dorax.LinearAgent(dorax.Softmax(1.0), features=dorax.Tiles(4, 1, low=[0.0], high=[1.0]))
+    steps = Steps.of(agent, (-math.inf,), (math.inf,), 2)
+    weights = steps.algorithm.init(jax.random.key(0))
+    places = [-50.0, 0.1, 0.4, 0.6, 0.9, 50.0]
+    tiles = [int(steps.view(weights, jnp.array([place])).features[0]) for place in places]
+    assert tiles == [0, 0, 1, 2, 3, 4]
+
+
+def test_a_policy_alone_as_rule_is_sampled_from():
+    for policy in (dorax.Softmax(0.7), dorax.EpsilonGreedy(0.2)):
+        assert eqx.tree_equal(dorax.LinearAgent(policy), dorax.LinearAgent(dorax.Sample(policy)))
 
 
 @pytest.mark.parametrize(
@@ -389,10 +441,9 @@ def test_a_view_tells_values_counts_and_the_outputs_that_they_come_from():
     [
         ({"rule": None}, ["rule is None"]),
         ({"rule": "softmax"}, ["rule is 'softmax'"]),
-        ({"e_values": dorax.EValues(0.9)}, ["e_values is EValues", "LogisticE, CountE"]),
-        ({"e_values": 0.9}, ["e_values is 0.9"]),
-        ({"bonus": dorax.InverseCount()}, ["bonus", "without e_values"]),
-        ({"rule": dorax.LLL(dorax.Softmax(1.0))}, ["rule is LLL without e_values"]),
+        ({"counter": 0.9}, ["counter is 0.9", "Visits, EValues"]),
+        ({"bonus": dorax.InverseCount()}, ["bonus", "without a counter"]),
+        ({"rule": dorax.LLL(dorax.Softmax(1.0))}, ["rule is LLL without a counter"]),
         ({"learning_rate": -0.1}, ["learning_rate is -0.1"]),
         ({"learning_rate": math.nan}, ["learning_rate is nan"]),
         ({"discount": 1.0}, ["discount is 1.0"]),
@@ -403,18 +454,32 @@ def test_a_view_tells_values_counts_and_the_outputs_that_they_come_from():
 )
 def test_an_agent_that_cannot_be_is_refused(arguments, words, refused):
     with refused(*words):
-        dorax.LinearAgent(**{"rule": dorax.Sample(dorax.EpsilonGreedy(1.0))} | arguments)
+        dorax.LinearAgent(**{"rule": dorax.EpsilonGreedy(1.0)} | arguments)
+
+
+@pytest.mark.parametrize("features", [dorax.Table(), dorax.KWinners(), None, 8], ids=str)
+def test_features_other_than_tiles_are_refused(features):
+    with pytest.raises(dorax.InvalidInput, match="a LinearAgent supports Tiles"):
+        dorax.LinearAgent(dorax.EpsilonGreedy(1.0), features=features)
+
+
+def test_e_values_by_q_learning_are_refused_before_any_training():
+    agent = dorax.LinearAgent(dorax.UCB(), dorax.EValues(0.9, successor_rule="max"))
+    with pytest.raises(dorax.InvalidInput, match="function approximators support 'sarsa'"):
+        dorax.train(agent, WALK, 10**9)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("tiles", "words"),
     [
-        ({"tilings": 0}, ["tilings is 0"]),
-        ({"tiles": 0}, ["tiles is (0,)"]),
-        ({"tiles": (8, 8)}, ["tiles is (8, 8)", "1 dimensions"]),
+        (dorax.Tiles(tilings=0), ["tilings is 0"]),
+        (dorax.Tiles(0), ["tiles is (0,)"]),
+        (dorax.Tiles((8, 8)), ["tiles is (8, 8)", "1 dimensions"]),
+        (dorax.Tiles(low=[0.0, 0.0]), ["low has 2 and high 1"]),
+        (dorax.Tiles(high=[0.0]), ["bounds of an observation are 0 and 0"]),
     ],
     ids=str,
 )
-def test_tiles_that_do_not_fit_the_environment_are_refused_before_any_training(arguments, words, refused):
+def test_tiles_that_do_not_fit_the_environment_are_refused_before_any_training(tiles, words, refused):
     with refused(*words):
-        dorax.train(dorax.LinearAgent(dorax.Sample(dorax.EpsilonGreedy(1.0)), **arguments), WALK, 10**9)
+        dorax.train(dorax.LinearAgent(dorax.EpsilonGreedy(1.0), features=tiles), WALK, 10**9)

@@ -9,7 +9,7 @@ import pytest
 import dorax
 
 AGENT = dorax.TabularAgent(
-    rule=dorax.LLL(dorax.Softmax(temperature=0.1)), counter=dorax.EValues(discount=0.9), learner=dorax.QLearning(0.5)
+    rule=dorax.LLL(dorax.Softmax(temperature=0.1)), counter=dorax.EValues(discount=0.9), update=dorax.QLearning(0.5)
 )
 OTHER = dorax.TabularAgent(rule=dorax.LLL(dorax.Softmax(temperature=0.2)), counter=dorax.EValues(discount=0.9))
 
@@ -42,19 +42,19 @@ def test_learning_is_worked_out_by_hand():
     learner = new_learner()
     learner.observe(0, 2, 1.0, 1, terminated=False)
     learner.observe(1, 3, 1.0, 5, terminated=True)
-    assert learner.q[0, 2] == pytest.approx(0.5 + 0.5 * (1 + 0.9 * 0.5 - 0.5))
-    assert learner.q[1, 3] == pytest.approx(0.5 + 0.5 * (1 - 0.5))
-    assert learner.count[0, 2] == pytest.approx(np.log(0.95) / np.log(0.5))
-    assert learner.count[1, 3] == 1
+    assert learner.q_table[0, 2] == pytest.approx(0.5 + 0.5 * (1 + 0.9 * 0.5 - 0.5))
+    assert learner.q_table[1, 3] == pytest.approx(0.5 + 0.5 * (1 - 0.5))
+    assert learner.count_table[0, 2] == pytest.approx(np.log(0.95) / np.log(0.5))
+    assert learner.count_table[1, 3] == 1
     assert learner.steps == 2
 
 
 def test_evaluation_is_greedy_and_leaves_the_learner_as_it_is():
     learner = new_learner()
     walk(learner, 200)
-    before, state = learner.q.copy(), learner.random.bit_generator.state
-    assert [learner.greedy_action(s) for s in range(16)] == learner.q.argmax(axis=1).tolist()
-    np.testing.assert_array_equal(learner.q, before)
+    before, state = learner.q_table.copy(), learner.random.bit_generator.state
+    assert [learner.greedy_action(s) for s in range(16)] == learner.q_table.argmax(axis=1).tolist()
+    np.testing.assert_array_equal(learner.q_table, before)
     assert learner.random.bit_generator.state == state
 
 
@@ -67,7 +67,7 @@ def test_missing_actions_are_never_taken():
     available = np.array([[True, False, False, True]] * 16)
     learner = dorax.TabularLearner(dorax.TabularAgent(dorax.UCB(1.0)), 16, 4, available=available)
     assert set(walk(learner, 300)) == {0, 3}
-    assert (learner.q[:, [1, 2]] == -np.inf).all()
+    assert (learner.q_table[:, [1, 2]] == -np.inf).all()
 
 
 @pytest.mark.parametrize("rule", [dorax.LLL(dorax.Softmax(1.0)), dorax.Deficit(dorax.EpsilonGreedy(0.0))])
@@ -77,34 +77,34 @@ def test_no_rule_makes_numpy_warn_where_actions_are_missing(rule):
     assert set(walk(learner, 300)) <= {0, 3}
 
 
-@pytest.mark.parametrize("learner", [dorax.QLearning(0.5), dorax.DelayedQLearning(3, 0.01)])
+@pytest.mark.parametrize("update", [dorax.QLearning(0.5), dorax.DelayedQLearning(3, 0.01)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_saved_learner_goes_on_as_if_it_had_never_stopped(tmp_path, learner, dtype):
-    agent = dorax.TabularAgent(AGENT.rule, AGENT.counter, learner=learner)
+def test_a_saved_learner_goes_on_as_if_it_had_never_stopped(tmp_path, update, dtype):
+    agent = dorax.TabularAgent(AGENT.rule, AGENT.counter, update=update)
     unbroken = new_learner(agent, seed=1, dtype=dtype)
     walk(unbroken, 150)
     unbroken.observe(0, 1, 0.0, 4, terminated=False)  # leaves an action chosen but not taken
     unbroken.save(tmp_path / "learner.npz")
-    resumed = dorax.TabularLearner.load(tmp_path / "learner.npz", agent)
+    resumed = dorax.load(tmp_path / "learner.npz")
     assert resumed.act(4) == unbroken.act(4)
     assert walk(resumed, 150, seed=9) == walk(unbroken, 150, seed=9)
-    np.testing.assert_array_equal(resumed.q, unbroken.q)
-    np.testing.assert_array_equal(resumed.count, unbroken.count)
-    assert resumed.q.dtype == dtype
+    np.testing.assert_array_equal(resumed.q_table, unbroken.q_table)
+    np.testing.assert_array_equal(resumed.count_table, unbroken.count_table)
+    assert resumed.q_table.dtype == dtype
     assert resumed.steps == unbroken.steps == 301
 
 
 def test_a_learner_saved_by_another_agent_is_refused(tmp_path, refused):
     new_learner().save(tmp_path / "learner.npz")
     with refused("learner.npz", "temperature=0.1", "temperature=0.2"):
-        dorax.TabularLearner.load(tmp_path / "learner.npz", OTHER)
+        dorax.load(tmp_path / "learner.npz", OTHER)
 
 
 def test_agents_with_different_arrays_for_numbers_are_different(tmp_path, refused):
     one, two = (dorax.TabularAgent(dorax.UCB(np.array(scale))) for scale in (1.0, 2.0))
     new_learner(one).save(tmp_path / "learner.npz")
     with refused("learner.npz"):
-        dorax.TabularLearner.load(tmp_path / "learner.npz", two)
+        dorax.load(tmp_path / "learner.npz", two)
 
 
 def array_alone(path):
@@ -133,7 +133,7 @@ def test_a_damaged_or_foreign_file_is_refused(tmp_path, damage, refused):
     new_learner().save(path)
     damage(path, path.read_bytes())
     with refused("learner.npz"):
-        dorax.TabularLearner.load(path, AGENT)
+        dorax.load(path)
 
 
 def test_a_failed_save_keeps_the_old_file_and_leaves_no_other(tmp_path, monkeypatch, refused):
@@ -193,8 +193,8 @@ def test_what_cannot_be_learned_from_is_named_and_changes_nothing(misuse, words,
     with refused(*words):
         misuse(learner)
     assert learner.steps == 0
-    assert (learner.count == 0).all()
-    assert (learner.q[available] == 0.5).all()
+    assert (learner.count_table == 0).all()
+    assert (learner.q_table[available] == 0.5).all()
 
 
 @pytest.mark.parametrize(

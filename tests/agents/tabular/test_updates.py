@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dorax
+from dorax.agents.tabular.agent import Outcome
 from dorax.core import next_count
 from dorax.mdps.mdp import deterministic
-from dorax.tabular.agent import Arrival
 
 COUNTERS = [
     dorax.Visits(),
@@ -20,7 +20,7 @@ COUNTERS = [
     dorax.EValues(0.9, successor_rule="max"),
 ]
 BONUSES = [None, dorax.InverseCount(0.1), dorax.InverseRootCount(0.1), dorax.InverseRootLogE(0.1)]
-LEARNERS = [dorax.QLearning(), dorax.DelayedQLearning(patience=2)]
+UPDATES = [dorax.QLearning(), dorax.DelayedQLearning(patience=2)]
 
 
 @dataclass
@@ -58,7 +58,7 @@ class PseudoCode:
 def test_delayed_q_learning_is_its_pseudo_code(m, slack):
     states, actions, discount, random = 3, 2, 0.5, np.random.default_rng(m)
     agent = dorax.TabularAgent(
-        dorax.Sample(dorax.EpsilonGreedy(0.3)), learner=dorax.DelayedQLearning(m, slack), discount=discount
+        dorax.Sample(dorax.EpsilonGreedy(0.3)), update=dorax.DelayedQLearning(m, slack), discount=discount
     )
     learner = dorax.TabularLearner(agent, states, actions, seed=m)
     plain = PseudoCode(m, slack, discount, list(itertools.product(range(states), range(actions))))
@@ -69,7 +69,7 @@ def test_delayed_q_learning_is_its_pseudo_code(m, slack):
         target = reward + (0 if ends else discount * max(plain.q[arrives, a] for a in range(actions)))
         plain.observe(time, (state, action), target)
         learner.observe(state, action, reward, arrives, ends)
-        assert learner.q.ravel().tolist() == pytest.approx(list(plain.q.values()), rel=1e-12)
+        assert learner.q_table.ravel().tolist() == pytest.approx(list(plain.q.values()), rel=1e-12)
         rested += not plain.learn[state, action]
         state = 0 if ends else arrives
     assert plain.t_star > 0
@@ -77,31 +77,32 @@ def test_delayed_q_learning_is_its_pseudo_code(m, slack):
 
 
 def test_delayed_values_start_at_the_largest_return_and_never_rise():
-    agent = dorax.TabularAgent(dorax.Sample(dorax.EpsilonGreedy(0.5)), learner=dorax.DelayedQLearning(2, 0.01))
+    agent = dorax.TabularAgent(dorax.Sample(dorax.EpsilonGreedy(0.5)), update=dorax.DelayedQLearning(2, 0.01))
     learner, random = dorax.TabularLearner(agent, 2, 2), np.random.default_rng(0)
-    np.testing.assert_allclose(learner.q, 1 / (1 - 0.9))
-    before = learner.q.copy()
+    np.testing.assert_allclose(learner.q_table, 1 / (1 - 0.9))
+    before = learner.q_table.copy()
     for _ in range(300):
         state, action, arrives = (int(i) for i in random.integers(0, 2, 3))
         learner.observe(state, action, random.random(), arrives, terminated=random.random() < 0.2)
-        assert (learner.q <= before).all()
-        before = learner.q.copy()
+        assert (learner.q_table <= before).all()
+        before = learner.q_table.copy()
 
 
 @pytest.mark.parametrize("counter", COUNTERS)
 @pytest.mark.parametrize("bonus", BONUSES)
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_every_counter_bonus_and_learner_learns_the_same_in_both_array_libraries(counter, bonus, learner):
-    agent = dorax.TabularAgent(dorax.UCB(), counter, bonus, learner, learning_rate=0.3)
+@pytest.mark.parametrize("update", UPDATES)
+def test_every_counter_bonus_and_update_learns_the_same_in_both_array_libraries(counter, bonus, update):
+    agent = dorax.TabularAgent(dorax.UCB(), counter, bonus, update, learning_rate=0.3)
     learned = {}
     for xp in (np, jnp):
         number = lambda value, xp=xp: xp.asarray(value, dtype=xp.float32)  # noqa: E731
-        entry = {name: number(value) for name, value in learner.initial_entry(0.9).items()}
-        shared = {name: number(value) for name, value in learner.initial_shared().items()}
+        entry = {name: number(value) for name, value in update.initial_entry(0.9).items()}
+        shared = {name: number(value) for name, value in update.initial_shared().items()}
         count, history = number(0.0), []
         for step, (reward, ends) in enumerate([(0.2, False), (0.7, True), (0.1, False), (0.4, False)], start=1):
-            arrival = Arrival(number(reward), xp.asarray(ends), number([0.5, 2.0]), number([3.0, 1.5]), xp.asarray(0))
-            entry, shared, count = agent.learned(entry, shared, count, arrival, number(step))
+            successor = agent.successor_count(number([0.5, 2.0]), number([3.0, 1.5]), xp.asarray(0))
+            outcome = Outcome(number(reward), xp.asarray(ends), number(2.0), successor)
+            entry, shared, count = agent.learned(entry, shared, count, outcome, number(step))
             history += [*map(float, entry.values()), *map(float, shared.values()), float(count)]
         learned[xp] = history
     np.testing.assert_allclose(learned[np], learned[jnp], rtol=1e-5)
@@ -113,10 +114,10 @@ def probe():
     return deterministic("probe", np.array([[0, 1], [0, 1]]), reward, np.zeros((2, 2), bool), 0, max_steps=50)
 
 
-def test_q_learning_finds_the_optimal_values_of_a_probe():
+def test_q_learning_finds_the_optimal_values_of_a_probe(train_tables):
     mdp, discount = probe(), 0.5
     agent = dorax.TabularAgent(dorax.LLL(dorax.Softmax(1.0)), dorax.EValues(0.9), discount=discount)
-    q = dorax.train(agent, mdp, episodes=100, seeds=4, tables=True)["q"]
+    q = train_tables(agent, mdp, episodes=100, seeds=4)["q"]
     best = np.array([1.5, 3.0]) / (1 - discount**2)  # 0 + g 3 + g^2 0 + ... and 3 + g 0 + g^2 3 + ...
     by_hand = np.array([[1 + best[0] / 2, best[1] / 2], [3 + best[0] / 2, 0.5 + best[1] / 2]])
     np.testing.assert_allclose(mdp.optimal_q(discount), by_hand)
@@ -127,7 +128,7 @@ def test_a_bonus_is_added_to_the_target_from_the_count_after_the_visit():
     agent = dorax.TabularAgent(dorax.UCB(), dorax.EValues(0.99), dorax.InverseCount(2.0), learning_rate=0.5)
     learner = dorax.TabularLearner(agent, 2, 1)
     learner.observe(0, 0, 1.0, 1, terminated=False)
-    assert learner.q[0, 0] == pytest.approx(0.5 * (1 + 2 * math.log(0.5) / math.log(0.995)))
+    assert learner.q_table[0, 0] == pytest.approx(0.5 * (1 + 2 * math.log(0.5) / math.log(0.995)))
 
 
 def test_the_deep_bonus_uses_the_learning_rate_of_the_e_values():
@@ -135,7 +136,7 @@ def test_the_deep_bonus_uses_the_learning_rate_of_the_e_values():
     agent = dorax.TabularAgent(dorax.UCB(), counter, dorax.InverseRootLogE(1.0), learning_rate=0.5)
     learner = dorax.TabularLearner(agent, 2, 1)
     learner.observe(0, 0, 0.0, 1, terminated=True)
-    assert learner.q[0, 0] == pytest.approx(0.5 / math.sqrt(-math.log(0.8)))
+    assert learner.q_table[0, 0] == pytest.approx(0.5 / math.sqrt(-math.log(0.8)))
 
 
 def count_of_root(leaves, cycles, rate, discount):
@@ -167,10 +168,10 @@ def evenly(values):
     return jnp.where(values > -jnp.inf, -jnp.log(5.0), -jnp.inf)
 
 
-def test_a_user_s_own_policy_takes_the_leaves_of_a_tree_in_turn():
+def test_a_user_s_own_policy_takes_the_leaves_of_a_tree_in_turn(train_tables):
     leaves, cycles = 5, 40
     agent = dorax.TabularAgent(dorax.LLL(evenly), dorax.EValues(0.9), learning_rate=0.1)
-    data = dorax.train(agent, dorax.mdps.tree(leaves), episodes=leaves * cycles, tables=True)
+    data = train_tables(agent, dorax.mdps.tree(leaves), episodes=leaves * cycles)
     count = data["count"].isel(seed=0).values
     np.testing.assert_array_equal(count[1], cycles)
     np.testing.assert_array_equal(count[0, 1:], 0)
@@ -187,5 +188,5 @@ def test_where_states_have_one_action_e_by_max_is_e_by_sarsa(dtype):
         for _ in range(30):
             for state in range(3):
                 learner.observe(state, learner.act(state), 0.0, (state + 1) % 3, terminated=state == 2)
-        counts.append(learner.count)
+        counts.append(learner.count_table)
     np.testing.assert_array_equal(*counts)

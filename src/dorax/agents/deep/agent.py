@@ -139,7 +139,7 @@ class NetworkAlgorithm(eqx.Module):
         return View(x, values, self.counter.count(outputs), outputs)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        return self.agent.rule(view.values, view.counts, steps, uniform)
+        return jax.vmap(self.agent.rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
 
     def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, None]:
         """Put the step into the replay, and count it if the counter learns from visits."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array as JaxArray
@@ -153,7 +154,7 @@ class TableAlgorithm(eqx.Module):
         return View(observation, memory.tables["q"][observation], counts, counts)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        return self.agent.rule(view.values, view.counts, steps, uniform)
+        return jax.vmap(self.agent.rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
 
     def observe(self, memory: Tables, step: Step) -> tuple[Tables, Change, None]:
         s, a, learns = step.features[0], step.action[0], step.learns[0]

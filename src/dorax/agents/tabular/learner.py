@@ -32,6 +32,7 @@ class TabularLearner(Learner):
         dtype: of the tables.
 
     Attributes:
+        random: the generator of its random numbers.
         q_table: the values, states x actions; -inf for actions that a state lacks.
         count_table: the counts, states x actions.
     """
@@ -59,7 +60,7 @@ class TabularLearner(Learner):
         self._tables["q"][~mask] = -np.inf
         self._shared = {name: float(value) for name, value in agent.update.initial_shared().items()}
         self.count_table = np.zeros(shape, dtype)
-        self._random: Any = np.random.default_rng(seed)
+        self.random: Any = np.random.default_rng(seed)
         self._next: tuple[int, int] | None = None
         # Bound once: looking them up takes microseconds of every step. States that have all actions need no mask.
         self._rule, self._learned = agent.rule, agent.learned
@@ -116,7 +117,10 @@ class TabularLearner(Learner):
     ) -> None:
         """Learn from one step. The next action is chosen first: E-values are learned by SARSA."""
         state, arrived = self._state(observation, "state"), self._state(next_observation, "next_state")
-        if not 0 <= action < self.spec.actions or self.q_table[state, action] == -np.inf:
+        if not 0 <= action < self.spec.actions or action != int(action):
+            raise InvalidInput(f"action is {action}; allowed: 0 to {self.spec.actions - 1}")
+        action = int(action)
+        if self.q_table[state, action] == -np.inf:
             available = np.flatnonzero(self.q_table[state] > -np.inf).tolist()
             raise InvalidInput(f"action is {action}; allowed: {available}")
         reward = float(reward)
@@ -146,7 +150,7 @@ class TabularLearner(Learner):
 
     def _choose(self, state: int) -> int:
         values, counts = self.q_table[state], self.count_table[state]
-        return int(self._rule(values, counts, self.steps, self._random.random()))
+        return int(self._rule(values, counts, self.steps, self.random.random()))
 
     def _state(self, observation: Any, name: str) -> int:
         try:
@@ -177,7 +181,7 @@ class TabularLearner(Learner):
         if any(new.shape != old.shape for new, old in zip(found, leaves, strict=True)):
             raise ValueError("the arrays have other shapes than the agent's")
         learner.memory = jax.tree.unflatten(structure, found)
-        learner._random.bit_generator.state = facts["random"]
+        learner.random.bit_generator.state = facts["random"]
         learner._next = None if facts["chosen"] is None else (int(facts["chosen"][0]), int(facts["chosen"][1]))
         return learner
 
