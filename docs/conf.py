@@ -13,7 +13,7 @@ author = "the dorax developers"
 project_copyright = author
 release = version = installed("dorax")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "drawn", "mathml", "written"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docstrings", "drawn", "mathml", "written"]
 exclude_patterns = ["extensions"]
 
 myst_enable_extensions = ["dollarmath"]
@@ -22,8 +22,21 @@ myst_links_external_new_tab = False
 
 autodoc_mock_imports = ["torch", "stable_baselines3"]  # a large download, not needed to read docstrings
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the docstrings say what goes in
 autodoc_class_signature = "mixed"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+# Shown by name: what they stand for is longer than what they say.
+autodoc_type_aliases = {name: name for name in ("Array", "Features", "Observation", "Policy", "Progress", "Scale")}
+python_maximum_signature_line_length = 100
+nitpick_ignore_regex = [
+    ("py:class", r"(?!dorax\.).*"),  # types of other packages, whose references are not at hand
+    ("py:class", r"dorax\..*\.(Setting|Axis|Run|Floats|Entry|Keys)"),  # aliases
+]
+
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = f"dorax {release}"

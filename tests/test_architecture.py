@@ -1,52 +1,58 @@
-"""Imports point one way: core <- mdps, envs <- lanes <- agent families <- experiments <- cli; study knows no agent."""
+"""Imports point one way: core <- envs, features <- engine <- agents <- experiments <- cli; study knows no agent."""
 
-import ast
+import sys
 from pathlib import Path
 
 import pytest
 
 import dorax
 
-SOURCE = Path(dorax.__file__).parent
-ALLOWED = {
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs" / "extensions"))
+
+import imports  # noqa: E402
+
+EDGES = {
     "core": set(),
     "files": {"core"},
+    "features": {"core"},
     "mdps": {"core"},
-    "envs": {"core", "mdps"},
-    "lanes": {"core", "envs"},
-    "tabular": {"core", "files", "mdps", "envs", "lanes"},
-    "linear": {"core", "envs", "lanes"},
-    "deep": {"core", "files", "envs", "lanes"},
-    "wrappers": {"core", "files", "linear"},
-    "training": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep"},
+    "archive": {"core", "files"},
+    "envs": {"core", "files", "mdps"},
     "study": {"core", "files"},
-    "experiments": {"core", "files", "mdps", "envs", "lanes", "tabular", "linear", "deep", "wrappers", "study"},
-    "bench": {"core", "mdps", "envs", "lanes", "tabular", "linear", "deep", "wrappers"},
-    "explorer": {"core", "files", "mdps", "envs", "lanes", "tabular"},
-    "cli": {"core", "envs", "lanes", "deep", "study", "experiments", "bench", "explorer"},
+    "engine": {"archive", "core", "envs", "mdps"},
+    "wrappers": {"archive", "core", "features"},
+    "agents": {"archive", "core", "engine", "envs", "features", "files", "mdps"},
+    "learners": {"agents", "core", "engine", "envs", "features"},
+    "explorer": {"agents", "core", "engine", "envs", "files", "mdps"},
+    "bench": {"agents", "core", "engine", "envs", "mdps", "wrappers"},
+    "experiments": {"agents", "core", "engine", "envs", "features", "mdps", "study", "wrappers"},
+    "cli": {"agents", "bench", "core", "engine", "envs", "experiments", "explorer", "study"},
 }
 
 
-def imports(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield from ([node.module] if node.module != "dorax" else [f"dorax.{alias.name}" for alias in node.names])
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+def test_packages_import_exactly_what_is_written_here():
+    assert imports.edges() == EDGES
 
 
-@pytest.mark.parametrize("package", ALLOWED)
-def test_imports_point_one_way(package):
-    paths = list((SOURCE / package).rglob("*.py")) or [SOURCE / f"{package}.py"]
-    assert paths
-    for path in paths:
-        used = {name.split(".")[1] for name in imports(path) if name.startswith("dorax.")}
-        assert used <= ALLOWED[package] | {package}, path
+def test_every_import_points_to_a_lower_layer():
+    layer = {name: i for i, row in enumerate(imports.ROWS) for name in row}
+    assert set(layer) == set(EDGES)
+    assert all(layer[used] < layer[name] for name, all_used in EDGES.items() for used in all_used)
 
 
-def test_every_package_has_its_place():
-    present = {path.stem for path in SOURCE.iterdir() if path.is_dir() or path.suffix == ".py"}
-    assert present - {"__init__", "__pycache__"} == set(ALLOWED)
+def test_the_picture_of_the_packages_is_made_from_their_imports():
+    drawn = (ROOT / "docs" / "figures" / "inside.svg").read_text()
+    assert drawn == imports.picture(imports.edges()), "run python docs/extensions/imports.py"
+
+
+def test_families_of_agents_do_not_import_one_another():
+    families = ("tabular", "linear", "deep", "atari")
+    for family in families:
+        folder = imports.SOURCE / "agents" / family
+        for path in [*folder.rglob("*.py")] or [folder.with_suffix(".py")]:
+            others = [other for other in families if other != family and f"dorax.agents.{other}" in path.read_text()]
+            assert not others, path
 
 
 def test_importing_dorax_does_not_import_what_it_does_not_need_at_once():

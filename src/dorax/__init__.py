@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         diagnose,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 envs.register()
 

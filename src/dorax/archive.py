@@ -12,7 +12,6 @@ import os
 import zipfile
 import zlib
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,9 @@ def write_archive(
         facts: everything that is no array, as JSON can write it.
         arrays: the arrays by name.
     """
-    content = {"kind": kind, "format": FORMAT, "dorax": version("dorax"), "arrays": sorted(arrays), _FACTS: facts}
+    from dorax import __version__
+
+    content = {"kind": kind, "format": FORMAT, "dorax": __version__, "arrays": sorted(arrays), _FACTS: facts}
     with replacing(Path(path)) as unfinished, open(unfinished, "wb") as file:
         np.savez(file, allow_pickle=False, **{_FACTS: np.asarray(json.dumps(content))}, **arrays)
 

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dorax.lanes import running, training
-from dorax.lanes.blocks import BLOCK
-from dorax.lanes.episodes import Scene, _is_within
-from dorax.lanes.training import EpisodeTraining, Maps
 
 import dorax
+from dorax.engine import running, training
+from dorax.engine.training import Training
+from dorax.envs.simulation import environments
+from dorax.features.tiles import TileCoder
 
 
 class Point(NamedTuple):
@@ -74,34 +74,68 @@ class Drift:
 
 DRIFT, EPISODES, TEST_EVERY, MARKS = Drift(), 20, 4, [8, 16, 20]
 DICE = dorax.LinearAgent(  # to whom every random number matters
-    rule=dorax.Sample(dorax.Softmax(1.0)),
-    e_values=dorax.CountE(discount=0.9),
+    rule=dorax.Softmax(1.0),
+    counter=dorax.EValues(0.9),
     bonus=dorax.InverseCount(0.1),
+    features=dorax.Tiles(5, 4),
     learning_rate=0.5,
     discount=0.9,
-    tiles=5,
-    tilings=4,
 )
 LONG = DriftParams(push=0.0, noise=0.04, max_steps_in_episode=1000)  # episodes of all lengths
-RECORDS = {"test_every": TEST_EVERY, "maps": Maps((8, 4), every=8)}
+RECORDS = {"test_every": TEST_EVERY, "maps": dorax.Maps((8, 4), every=8)}
 
 
 def run(seeds=4, **options):
     """Everywhere the same structure, with pauses for maps and with tests: a compilation takes seconds."""
-    return dorax.train(DICE, DRIFT, EPISODES, seeds, **RECORDS | options)
+    return dorax.train(DICE, DRIFT, EPISODES, seeds, **RECORDS | options).data
 
 
 def run_and_weights(seeds=4, **options):
     """A run, and what its learners ended with."""
-    ended, run_to = [], training._run_to
-    with mock.patch.object(training, "_run_to", lambda *arguments: ended.append(run_to(*arguments)) or ended[-1]):
-        data = run(seeds, **options)
-    return data, np.asarray(ended[-1].memory)[: data.sizes["seed"]]
+    result = dorax.train(DICE, DRIFT, EPISODES, seeds, **RECORDS | {"learners": seeds} | options)
+    return result.data, np.stack([result.learner(seed).memory for seed in result.data.seed.values])
+
+
+@pytest.fixture(scope="module")
+def usual():
+    """The usual run and its weights: many tests look at the same one."""
+    return run_and_weights()
+
+
+@pytest.fixture(scope="module")
+def long():
+    """Learners whose episodes differ in length, so that some wait for others at snapshots."""
+    return run_and_weights(params=LONG)
+
+
+def assert_same_training(one, other):
+    """What was learned and what training recorded of it: the same bit for bit."""
+    names = ["return", "length", "steps", "total_steps"]
+    assert one[0][names].identical(other[0][names])
+    np.testing.assert_array_equal(one[1], other[1])
+
+
+@pytest.fixture(scope="module")
+def tested_only():
+    return run_and_weights(params=LONG, maps=None)
+
+
+def test_training_is_the_same_bit_for_bit_with_tests_and_without(tested_only):
+    assert (tested_only[0]["test_length"] > 0).all()
+    assert_same_training(tested_only, run_and_weights(params=LONG, maps=None, test_every=None))
+
+
+def test_training_is_the_same_bit_for_bit_with_maps_and_without(tested_only, long):
+    assert_same_training(long, tested_only)
+    tests = ["test_return", "test_length"]
+    assert long[0][tests].identical(tested_only[0][tests])
 
 
 def test_a_second_run_is_the_same_bit_for_bit_and_other_seeds_are_others():
-    data = run(10)
-    assert data.identical(run(10))
+    data, weights = run_and_weights(10)
+    again, weights_again = run_and_weights(10)
+    assert data.identical(again)
+    np.testing.assert_array_equal(weights, weights_again)
     assert len(np.unique(data["length"], axis=0)) == 10
     assert len(np.unique(data["visits"].values.reshape(10, -1), axis=0)) == 10
 
@@ -109,9 +143,9 @@ def test_a_second_run_is_the_same_bit_for_bit_and_other_seeds_are_others():
 def test_a_seed_alone_is_the_same_bit_for_bit_as_among_forty():
     among_forty = run(40, params=LONG)
     # They wait for one another at snapshots, for several blocks of random numbers.
-    ticks = among_forty["steps"].sel(episode=8).values
-    assert ticks.max() - ticks.min() > 2 * BLOCK
-    for seeds in ([0], [39], [3, 9, 11], [int(ticks.argmin())], [int(ticks.argmax())]):
+    steps = among_forty["steps"].sel(episode=8).values
+    assert steps.max() - steps.min() > 2 * environments(DRIFT, LONG, 1).spec.block
+    for seeds in ([0], [39], [3, 9, 11], [int(steps.argmin())], [int(steps.argmax())]):
         assert run(seeds, params=LONG).identical(among_forty.sel(seed=seeds))
     assert run(2, params=LONG, lanes=40).identical(among_forty.sel(seed=[0, 1]))
 
@@ -138,12 +172,13 @@ def test_the_length_of_a_chunk_changes_nothing(monkeypatch):
 
 
 def test_training_as_data_does_what_train_does():
-    as_data = EpisodeTraining(DICE, DRIFT, EPISODES, max_steps=200, **RECORDS)([{}, {"temperature": 0.1}], [3, 5])
-    assert as_data.identical(run([3, 5], max_steps=200, settings=[{}, {"temperature": 0.1}]))
+    settings = [{}, {"temperature": 0.1}]
+    as_data = Training(DICE, DRIFT, EPISODES, steps=200, **RECORDS)(settings, [3, 5])
+    assert as_data.identical(run([3, 5], steps=200, settings=settings))
 
 
-def test_steps_are_those_of_training_and_end_with_the_episodes():
-    data = run()
+def test_steps_are_those_of_training_and_end_with_the_episodes(usual):
+    data, _ = usual
     np.testing.assert_array_equal(data["steps"], data["length"].cumsum("episode"))
     np.testing.assert_array_equal(data["total_steps"], data["length"].sum("episode"))
     assert ((data["length"] >= 1) & (data["length"] <= 25)).all()
@@ -155,8 +190,8 @@ def test_steps_are_those_of_training_and_end_with_the_episodes():
     assert data.attrs["parameters"] == 4 * 6 * 6 * 2
 
 
-def test_maps_tell_how_often_each_bin_was_met_in_training():
-    data = run()
+def test_maps_tell_how_often_each_bin_was_met_in_training(usual):
+    data, _ = usual
     assert data["visits"].dims == data["count"].dims == ("seed", "snapshot", "bin_0", "bin_1")
     assert data["visits"].shape == (4, 3, 8, 4)
     assert data.snapshot.values.tolist() == MARKS
@@ -179,9 +214,9 @@ def test_a_visit_is_to_where_an_action_was_taken_not_to_where_it_led():
     np.testing.assert_array_equal(data["visits"].sum(["bin_0", "bin_1"]), np.broadcast_to(MARKS, (4, 3)))
 
 
-def test_the_map_of_counts_is_what_the_learner_counts_at_the_centres_of_the_bins():
-    data, weights = run_and_weights()
-    coder = DICE.learner((-1.0, -1.0), (1.0, 1.0), 2).coder
+def test_the_map_of_counts_is_what_the_learner_counts_at_the_centres_of_the_bins(usual):
+    data, weights = usual
+    coder = TileCoder([-1.0, -1.0], [1.0, 1.0], 5, 4)
     for (i, j), _ in np.ndenumerate(np.zeros((8, 4))):
         centre = np.float32([-1 + (i + 0.5) / 4, -1 + (j + 0.5) / 2])
         counts = np.maximum(weights[..., 1][:, coder.active(centre)].sum(axis=1), 0).sum(axis=-1)
@@ -190,13 +225,13 @@ def test_the_map_of_counts_is_what_the_learner_counts_at_the_centres_of_the_bins
 
 def test_nothing_is_counted_in_tests():
     """Without propagation a visit adds 1 to an output, a quarter to each of four tiles: in all, 1 to the weights."""
-    data, weights = run_and_weights(settings=[{"e_values.discount": 0.0}])
+    data, weights = run_and_weights(settings=[{"counter.discount": 0.0}])
     assert (data["test_length"] > 0).all()
     np.testing.assert_allclose(weights[..., 1].sum(axis=(1, 2)), data["total_steps"].squeeze("setting"), rtol=1e-5)
 
 
-def test_tests_are_made_after_every_so_many_episodes():
-    data = run()
+def test_tests_are_made_after_every_so_many_episodes(usual):
+    data, _ = usual
     assert data.test.values.tolist() == [4, 8, 12, 16, 20]
     assert data["test_return"].dims == ("seed", "test")
     assert np.isin(data["test_return"], [0, 1]).all()
@@ -221,9 +256,8 @@ def test_a_test_without_learning_is_the_same_every_time_where_chance_has_no_part
     assert len(np.unique(data["length"])) > 5
 
 
-def test_a_run_of_so_many_steps_records_the_episodes_that_it_finished():
-    whole, part = run(), run(max_steps=101)
-    # Until the first snapshot pauses the lanes, both are the same run.
+def test_a_run_of_so_many_steps_records_the_episodes_that_it_finished(usual):
+    (whole, _), part = usual, run(steps=101)
     assert (part.total_steps == 101).all()
     assert part["steps"].equals(whole["steps"].where(whole["steps"] <= 101))
     for name in ("return", "length"):
@@ -259,18 +293,25 @@ def test_what_nothing_can_be_learned_from_ends_the_run_with_the_step_and_the_val
         run(params=params)
 
 
-def scene(low, high):
-    return Scene(None, (low,), (high,), 1, None, None)
+STILL = DriftParams(push=0.0, noise=0.0, scatter=0.0, fault_at=6)
 
 
-def test_rounding_does_not_lead_out_of_the_bounds():
-    within = [bool(_is_within(jnp.array([x]), scene(-1.2, 0.6))) for x in (-1.2, 0.6, 0.6000001, 0.7, -1.3, jnp.nan)]
-    assert within == [True, True, True, False, False, False]
-    assert _is_within(jnp.array([1e30]), scene(-math.inf, math.inf))
+def test_rounding_does_not_lead_out_of_the_bounds(refused):
+    for x in (-1.0, 1.0, np.nextafter(np.float32(1), np.float32(2)), 1 + 1e-6, -1 - 1e-6):
+        run(params=STILL._replace(fault_of_observation=float(x)))
+    for x in (1.001, -1.001):
+        with refused("after 6 steps", f"observation is [{x}, {x}]"):
+            run(params=STILL._replace(fault_of_observation=x))
 
 
-def test_an_infinite_observation_is_no_observation_even_where_there_is_no_bound():
-    assert not _is_within(jnp.array([jnp.inf]), scene(-math.inf, math.inf))
+def test_an_infinite_observation_is_no_observation_even_where_there_is_no_bound(refused):
+    boundless = dorax.LinearAgent(dorax.Softmax(1.0), features=dorax.Tiles(5, 4, low=(-1, -1), high=(1, 1)))
+    for x in (5.0, 1e30):
+        result = dorax.train(boundless, Drift(math.inf), 2, params=STILL._replace(fault_of_observation=x))
+        assert np.isfinite(result.learner().memory).all()
+    for x in (math.inf, -math.inf, math.nan):
+        with refused("after 6 steps", f"observation is [{x}, {x}]"):
+            dorax.train(boundless, Drift(math.inf), 2, params=STILL._replace(fault_of_observation=x))
 
 
 def untrained(agent, env, **options):
@@ -284,15 +325,14 @@ def untrained(agent, env, **options):
     [
         (Drift(math.inf), {}, ["bounds", "-inf"]),
         (Drift(is_continuous=True), {}, ["the action space of Drift is Box"]),
-        (DRIFT, {"maps": Maps((6,), 8)}, ["maps.bins is (6,)", "2 dimensions"]),
-        (DRIFT, {"maps": Maps((6, 5, 4), 8)}, ["maps.bins is (6, 5, 4)"]),
-        (DRIFT, {"maps": Maps((6, 5), 0)}, ["maps.every is 0"]),
+        (DRIFT, {"maps": dorax.Maps((6,), 8)}, ["maps.bins is (6,)", "2 dimensions"]),
+        (DRIFT, {"maps": dorax.Maps((6, 5, 4), 8)}, ["maps.bins is (6, 5, 4)"]),
         (DRIFT, {"episodes": 0}, ["episodes is 0"]),
         (DRIFT, {"episodes": 2.5}, ["episodes is 2.5"]),
         (DRIFT, {"seeds": 0}, ["seeds is 0"]),
         (DRIFT, {"seeds": [-1]}, ["seeds is [-1]"]),
-        (DRIFT, {"max_steps": 0}, ["max_steps is 0"]),
-        (DRIFT, {"max_steps": 2**31}, ["max_steps is 2147483648"]),
+        (DRIFT, {"steps": 0}, ["steps is 0"]),
+        (DRIFT, {"steps": 2**31}, ["steps is 2147483648"]),
         (DRIFT, {"test_every": 0}, ["test_every is 0"]),
         (DRIFT, {"test_every": 1.5}, ["test_every is 1.5"]),
         (DRIFT, {"settings": []}, ["settings is []"]),
@@ -309,12 +349,23 @@ def test_a_run_that_cannot_be_made_is_refused_before_any_training(env, options, 
 @pytest.mark.parametrize("bins", [(0, 5), (6, -1), (2.5, 5)], ids=str)
 def test_maps_have_one_bin_or_more_in_every_dimension(bins, refused):
     with refused("maps.bins"):
-        untrained(DICE, DRIFT, maps=Maps(bins, 8))
+        dorax.Maps(bins, 8)
+
+
+@pytest.mark.parametrize("every", [0, -1, 2.5])
+def test_there_is_an_episode_or_more_between_two_maps(every, refused):
+    with refused(f"maps.every is {every}"):
+        dorax.Maps((6, 5), every)
 
 
 def test_there_are_no_maps_of_a_space_without_bounds(refused):
     with refused("maps"):
-        untrained(dorax.DeepAgent(dorax.UCB(), dorax.CountE()), Drift(math.inf), maps=Maps((6, 5), 8))
+        untrained(dorax.DeepAgent(dorax.UCB(), dorax.EValues()), Drift(math.inf), maps=dorax.Maps((6, 5), 8))
+
+
+def test_there_are_no_maps_of_a_run_without_a_number_of_episodes():
+    with pytest.raises(dorax.InvalidInput, match="maps supports runs with a number of episodes"):
+        untrained(DICE, DRIFT, episodes=None, steps=100, maps=dorax.Maps((6, 5), 8))
 
 
 def test_a_run_shorter_than_the_way_to_its_first_test_is_refused(refused):
@@ -327,18 +378,18 @@ def test_an_environment_that_does_not_tell_truncation_is_refused(refused):
         dorax.train(DICE, SimpleNamespace(step_env=None), 3)
 
 
-AGENT = dorax.LinearAgent(dorax.LLL(dorax.Softmax(1.0)), dorax.CountE())
+AGENT = dorax.LinearAgent(dorax.LLL(dorax.Softmax(1.0)), dorax.EValues(0.99))
 
 
 def test_gymnax_s_mountain_car_is_trained_in_like_ours():
     gymnax = pytest.importorskip("gymnax")
     env, params = gymnax.make("MountainCar-v0")
-    data = dorax.train(AGENT, env, 10, 2, params=params)
+    data = dorax.train(AGENT, env, 10, 2, params=params).data
     assert data.attrs["environment"] == "MountainCar-v0"
     # -1 a step for at most 200 of them.
     np.testing.assert_array_equal(data["return"], -data["length"])
     assert (data["length"] <= 200).all()
-    short = dorax.train(AGENT, env, 10, 2, params=params.replace(max_steps_in_episode=30))
+    short = dorax.train(AGENT, env, 10, 2, params=params.replace(max_steps_in_episode=30)).data
     np.testing.assert_array_equal(short["length"], 30)
 
 

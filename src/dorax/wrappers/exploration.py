@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isfinite
-from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 from gymnasium import spaces
 
+from dorax.archive import read_archive, write_archive
 from dorax.core.bonuses import InverseRootCount
 from dorax.core.checks import InvalidInput, check_at_least
 from dorax.features.specs import Features
-from dorax.files import replacing
 from dorax.wrappers.counts import GeneralizedCounts
 from dorax.wrappers.history import History
 
 Scale = float | Callable[[int], float]
+KIND = "exploration"
 _INVERSE_ROOT = InverseRootCount()
 
 
@@ -153,24 +152,21 @@ class Exploration:
         return self._first_action + rule(values, counts, np.float64(self.steps), self._random.random(len(values)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that was learned, atomically, to one `.npz` file without pickles."""
+        """Write everything that was learned to one file, atomically."""
         facts = {**self.counts.what, "steps": self.steps, "history": self.history.rows()}
         facts["random"] = self._random.bit_generator.state
-        with replacing(Path(path)) as unfinished, open(unfinished, "wb") as file:
-            np.savez_compressed(file, facts=json.dumps(facts), **self.counts.arrays())  # type: ignore[arg-type]
+        write_archive(path, KIND, facts, self.counts.arrays())
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on with what `save` wrote, of the same spaces and settings of counts."""
+        facts, arrays = read_archive(path, KIND)
         try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
-                arrays = dict(saved)
-            facts = json.loads(str(arrays.pop("facts")))
             theirs = {name: facts[name] for name in self.counts.what}
             if theirs == self.counts.what:
                 self._restore(arrays, facts)
-        except Exception as error:  # a damaged archive fails in as many ways as it has parts
+        except (KeyError, TypeError, ValueError, IndexError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise InvalidInput(f"cannot read {path}: {reason}; allowed: a file that Exploration.save wrote") from error
+            raise InvalidInput(f"{path} is damaged: {reason}; allowed: a saved {KIND}") from error
         for name, ours in self.counts.what.items():
             if theirs[name] != ours:
                 raise InvalidInput(f"{path} was saved for {name}: {theirs[name]}; allowed: the same as here, {ours}")

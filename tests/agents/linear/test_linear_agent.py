@@ -151,7 +151,7 @@ def plain_run(plain, car, weights, training, testing):
     return np.array(records), np.array(tests)
 
 
-HILLSIDE = MountainCarParams(goal_position=-0.39, max_steps_in_episode=50)  # reached by some episodes, not by others
+HILLSIDE = MountainCarParams(goal_position=-0.41, max_steps_in_episode=50)  # reached by some episodes, not by others
 EPISODES, TEST_EVERY = 12, 3  # everywhere the same, as is the structure: a compilation takes seconds
 
 
