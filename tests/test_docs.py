@@ -1,5 +1,6 @@
 """README and site: examples run as they stand, the reference is complete, and the site builds without a warning."""
 
+import html
 import importlib.util
 import re
 import subprocess
@@ -15,7 +16,12 @@ from dorax.study.publishing import BEGIN, END, findings_table, published_claims
 DOCS = Path(__file__).parents[1] / "docs"
 README = DOCS.parent / "README.md"
 PAGES = sorted(DOCS.rglob("*.md"))
-CODE = re.compile(r"^```(python|\{drawn\})[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+# Code, and what it prints if a block of text follows.
+CODE = re.compile(
+    r"^```(?P<kind>python|\{drawn\}).*\n(?P<code>(?:(?!```).*\n)*)```\n(?:\n```text\n(?P<output>(?:(?!```).*\n)*)```)?",
+    re.MULTILINE,
+)
+NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 
 
 def marks(kind, code):
@@ -27,9 +33,9 @@ def marks(kind, code):
 
 # Examples, and the code of pictures that are drawn while the site is built.
 EXAMPLES = [
-    pytest.param(code, id=f"{page.stem}-{number}", marks=marks(kind, code))
+    pytest.param(found["code"], found["output"], id=f"{page.stem}-{number}", marks=marks(found["kind"], found["code"]))
     for page in [README, *PAGES]
-    for number, (kind, code) in enumerate(CODE.findall(page.read_text()))
+    for number, found in enumerate(CODE.finditer(page.read_text()))
 ]
 
 needs_sphinx = pytest.mark.skipif(
@@ -49,8 +55,10 @@ def test_the_readme_and_the_pages_have_examples():
     assert len(EXAMPLES) >= 15
 
 
-@pytest.mark.parametrize("code", EXAMPLES)
-def test_an_example_of_the_pages_runs_as_it_stands(code, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("code", "output"), EXAMPLES)
+def test_an_example_of_the_pages_runs_as_it_stands_and_prints_what_they_show(
+    code, output, monkeypatch, tmp_path, capsys
+):
     import matplotlib
 
     matplotlib.use("Agg")
@@ -59,6 +67,39 @@ def test_an_example_of_the_pages_runs_as_it_stands(code, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "docs", "exec"), {})
     pyplot.close("all")
+    printed = capsys.readouterr().out
+    assert output is None or is_same_output(output, printed), printed
+
+
+def is_same_output(shown, printed):
+    """Whether the words are the same and the numbers close: machines round differently. `...` stands for anything."""
+    shown, printed = (NUMBER.split(" ".join(text.split())) for text in (shown, printed))
+    if "..." in "".join(shown):
+        pattern = ".*".join(re.escape(part) for part in "".join(shown).split("..."))
+        return re.fullmatch(pattern, "".join(printed)) is not None
+    if [*map(str.strip, shown[::2])] != [*map(str.strip, printed[::2])]:
+        return False
+    return all(
+        float(ours) == pytest.approx(float(theirs), rel=0.02, abs=0.011)
+        for ours, theirs in zip(shown[1::2], printed[1::2], strict=True)
+    )
+
+
+def test_shown_output_is_compared_word_for_word_and_number_by_number():
+    assert is_same_output("a 1.00 b\n", "a  1.01 b")
+    assert is_same_output("[ 1.  -2.5]", "[1. -2.5]")
+    assert is_same_output("took ... s", "took 3.14 s")
+    assert not is_same_output("a 1.0", "a 1.2")
+    assert not is_same_output("a 1.0", "b 1.0")
+    assert not is_same_output("a 1.0", "a 1.0 2.0")
+
+
+@pytest.mark.parametrize("page", ["ten_minutes", "your_agent"])
+def test_what_these_pages_print_is_shown(page):
+    """Examples with Stable-Baselines3 aside: what they print differs from version to version."""
+    for found in CODE.finditer((DOCS / f"{page}.md").read_text()):
+        if "print(" in found["code"] and "stable_baselines3" not in found["code"]:
+            assert found["output"], found["code"]
 
 
 @pytest.mark.parametrize("name", dorax.__all__)
@@ -86,6 +127,17 @@ def test_indented_blocks_are_literal_and_names_are_code(extension):
         *("As in", "", ".. code-block:: text", "", "    E <- `a` E", "", "    or so", "", "there."),
     ]
     assert ".. code-block:: python" in as_rest(["As in", "", "    e = a * b"])
+    assert as_rest(["*All* of 2 * x*."]) == [r"*All* of 2 \* x\*."]
+
+
+@needs_sphinx
+def test_sections_are_left_to_napoleon_with_names_as_code(extension):
+    as_rest = extension("docstrings").as_rest
+    section = ["Args:", "    rule: an `LLL`.", "    n_: a `number`,", "        or two.", "", "Returns:", "    It."]
+    assert as_rest(section) == [
+        *("Args:", "    rule: an :py:obj:`LLL <dorax.LLL>`.", r"    n\_: a ``number``,", "        or two.", ""),
+        *("Returns:", "    It."),
+    ]
 
 
 @needs_sphinx
@@ -128,3 +180,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
     built = subprocess.run([*command, DOCS, tmp_path / "site"], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "site" / "index.html").exists()
+    for page in (tmp_path / "site" / "reference").glob("*.html"):
+        shown = html.unescape(re.sub(r"<[^>]+>", "", page.read_text()))
+        assert not re.search(r"\*args|TypeAliasForwardRef|<factory>|<function|object at 0x", shown), page
+    wrappers = re.sub(r"<[^>]+>|\s", "", (tmp_path / "site" / "reference" / "wrappers.html").read_text())
+    assert "VecEValueBonus(venv:stable_baselines3.common.vec_env.VecEnv,*,scale:Scale=0.03," in wrappers

@@ -2,7 +2,7 @@
 
 Indented blocks become literal ones, names become code, and those that the reference has
 become links to it. Sections (`Args:`, `Returns:`, ...) are left to napoleon, which comes
-after. Signatures show the keyword arguments that wrappers pass on.
+after. Signatures spell out the keyword arguments that wrappers pass on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ast
 import inspect
 import itertools
 import re
+import sys
 import textwrap
 from collections.abc import Iterable
 from typing import Any
@@ -19,16 +20,19 @@ from sphinx.application import Sphinx
 from sphinx.util.inspect import signature, stringify_signature
 
 import dorax
+from dorax.wrappers import exploration
 
 _CODE = re.compile(r"(`[^`]+`)")
 _BULLET = re.compile(r"\s*([-*]|\d+\.) ")
 _SECTION = re.compile(r"(Args|Attributes|Raises|Returns|Yields):$")
+_EMPHASIS = re.compile(r"((?<![\w*])\*\w(?:[^*]*\w)?\*(?![\w*]))")
 _BEFORE_NAPOLEON = 400
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", process, priority=_BEFORE_NAPOLEON)
-    app.connect("autodoc-process-signature", real_signature)
+    app.connect("autodoc-process-signature", readable_signature)
+    app.connect("autodoc-skip-member", skip_field)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -69,26 +73,43 @@ def prose(line: str) -> str:
     return head + "".join(_named(part[1:-1]) if _CODE.fullmatch(part) else _escaped(part) for part in parts)
 
 
-def real_signature(
+def skip_field(app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the fields of named tuples: the signature has them."""
+    return True if (inspect.getdoc(thing) or "").startswith("Alias for field number") else None
+
+
+def readable_signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, shown: str | None, returns: str | None
-) -> tuple[str | None, str | None] | None:
-    """The signature of a class that passes options on to `Exploration`, with these options spelled out."""
-    if what != "class" or "__init__" not in vars(thing):
+) -> tuple[str | None, str | None]:
+    """A signature with the options that a wrapper passes on, and with aliases and constants as a reader writes them."""
+    if getattr(thing, "_is_protocol", False) and what == "class":
+        return "", None
+    if what == "class" and "__init__" in vars(thing):
+        shown = _with_options(thing, app.config.autodoc_type_aliases) or shown
+    constants = vars(sys.modules.get(getattr(thing, "__module__", None) or "", dorax))
+    return _plain(shown, constants), _plain(returns, constants)
+
+
+def _with_options(thing: type, aliases: dict[str, str]) -> str | None:
+    """The signature of a class that takes `**options: Unpack[Options]`: those of `Exploration`."""
+    own = signature(thing.__init__, bound_method=True, type_aliases=aliases).parameters.values()
+    passed_on = [each for each in own if each.kind is each.VAR_KEYWORD and "Options" in str(each.annotation)]
+    is_mocked = any("_MockObject" in str(base) for base in type.mro(thing))
+    if not passed_on and not is_mocked:  # of a mocked base autodoc shows no signature
         return None
-    own = signature(thing.__init__, bound_method=True, type_aliases=app.config.autodoc_type_aliases)
-    passed_on = [each for each in own.parameters.values() if each.name == "options" and each.kind is each.VAR_KEYWORD]
-    if not passed_on:
+    theirs = signature(dorax.Exploration.__init__, bound_method=True, type_aliases=aliases).parameters.values()
+    spelled_out = [each for each in theirs if passed_on and each.kind is each.KEYWORD_ONLY]
+    whole = inspect.Signature([*(each for each in own if each not in passed_on), *spelled_out])
+    return stringify_signature(whole, unqualified_typehints=True)
+
+
+def _plain(shown: str | None, constants: dict[str, Any]) -> str | None:
+    if shown is None:
         return None
-    parameters = [each for each in own.parameters.values() if each not in passed_on]
-    if "Options" in str(passed_on[0].annotation):
-        theirs = signature(
-            dorax.Exploration.__init__, bound_method=True, type_aliases=app.config.autodoc_type_aliases
-        ).parameters.values()
-        parameters += [each for each in theirs if each.kind is each.KEYWORD_ONLY]
-    else:
-        parameters += passed_on
-    whole = inspect.Signature(parameters)
-    return stringify_signature(whole, unqualified_typehints=True), None
+    shown = re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", shown)
+    shown = re.sub(r"<function (\w+)[^>]*>", r"\1", shown.replace("<factory>", "..."))
+    known = {**vars(exploration), **constants}
+    return re.sub(r"(?<== )_[A-Z_]+\b", lambda found: repr(known.get(found[0], found[0])), shown)
 
 
 def _named(code: str) -> str:
@@ -100,4 +121,7 @@ def _named(code: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([*|\\]|(?<=\w)_(?!\w))", r"\\\1", text)
+    """All that reStructuredText would read as markup, but for *emphasis*."""
+    parts = _EMPHASIS.split(text)
+    parts[::2] = [re.sub(r"([*|\\]|(?<=\w)_(?!\w))", r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)

@@ -220,7 +220,7 @@ def test_unless_given_the_step_is_whole_in_the_count_form_and_a_half_in_the_logi
 
 
 def test_unless_given_the_rate_of_an_approximator_is_one_half():
-    """After an end a count of 0 is 1 whatever the rate; one successor as fresh leaves log(1 - a + a g) / log(1 - a)."""
+    """From 0, with a successor at 0, a visit counts log(1 - a + a g) / log(1 - a)."""
     expected = math.log(1 - 0.5 + 0.5 * 0.9, 0.5)
     assert float(EValues(0.9).error(0.0, 0.0, False)) == pytest.approx(expected)
     assert EValues(0.9).rate() == 0.5

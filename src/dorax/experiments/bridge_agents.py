@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from dorax import mdps
 from dorax.experiments import _table_agents
+from dorax.study import figures
 from dorax.study.claims import fails_to_converge
 from dorax.study.experiment import Condition, Experiment, Finding, Size
 from dorax.study.results import Results
@@ -29,6 +31,24 @@ def draw(results: Results, figure: Figure) -> None:
     _table_agents.draw_comparison(results, figure, RATES)
 
 
+def draw_hero(results: Results, figure: Figure) -> None:
+    """Softmax drawn at random, and made deterministic by visits and by E-values: the error of Q by step."""
+    figure.set_size_inches(6.5, 3.6)
+    axes = figure.subplots()
+    rate = RATES[0]
+    for name, words in {
+        "LLL softmax, E-values": "counts that look ahead (E-values)",
+        "LLL softmax, visits": "visit counts",
+        "softmax": "drawn at random (softmax)",
+    }.items():
+        agent = next(agent for agent in _table_agents.table_agents() if agent.name == name)
+        data = results[_table_agents.at(name, rate)].data("step")
+        relative = data.assign(q_error=np.maximum(data.q_error / data.q_error_at_start, 1e-4))
+        figures.draw_curve(axes, relative, "step", label=words, **_table_agents.style(agent))
+    figures.label_axes(axes, "step", "error of Q, share of its start")
+    axes.legend(frameon=False, fontsize=9)
+
+
 EXPERIMENT = Experiment(
     figure="Figure 4",
     title="E-value agents are the first to cross the long bridge",
@@ -48,6 +68,7 @@ EXPERIMENT = Experiment(
         ),
     ],
     draw=draw,
+    hero=draw_hero,
     order=30,
     finding=Finding(
         "On a long bridge, does LLL softmax learn faster on E-values than on visits?",

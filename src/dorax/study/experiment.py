@@ -157,6 +157,7 @@ class Experiment:
     quick: Size = QUICK
     tables: Callable[[Results], Sequence[Table]] | None = None
     finding: Finding | None = None
+    hero: Callable[[Results, Figure], None] | None = None  # draws the one picture of the README
 
     @property
     def is_recorded(self) -> bool:

@@ -50,7 +50,8 @@ def publish(experiments: Mapping[str, Experiment], claims: Sequence[Row], store:
     rows = sorted((row for row in rows if row["experiment"] in order), key=lambda row: order.index(row["experiment"]))
     _write_json(_claims_path(), rows)
     _write_json(durations.path(), durations.read(durations.path()) | durations.read(store.folder / "durations.json"))
-    for name in new:
+    pictures = [*new, *("hero" for name in new if experiments[name].hero is not None)]
+    for name in pictures:
         with replacing(repository.ROOT / "docs" / "figures" / f"{name}.png") as unfinished:
             shutil.copyfile(store.folder / "figures" / f"{name}.png", unfinished)
     with replacing(_readme_path()) as unfinished:

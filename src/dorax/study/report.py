@@ -132,6 +132,10 @@ def interval(row: Row) -> str:
 def _section(name: str, experiment: Experiment, results: Results, folder: Path) -> Section:
     claims = judged(name, experiment, results)
     figures.write(figures.drawn(experiment, results), folder / "figures", name)
+    if experiment.hero is not None and results.size.is_full:
+        hero = figures.new_figure()
+        experiment.hero(results, hero)
+        figures.write(hero, folder / "figures", "hero")
     picture = (folder / "figures" / f"{name}.svg").read_bytes()
     return Section(
         name=name,

@@ -1,11 +1,13 @@
 """Checkpoints are whole or not there, and of one configuration."""
 
+import json
 import zipfile
 
 import numpy as np
 import pytest
 
 from dorax.agents.atari import checkpoints
+from dorax.archive import write_archive
 
 WHAT = {"game": "freeway", "seed": 3, "agent": {"batch": 32}}
 
@@ -60,6 +62,20 @@ def test_a_damaged_newest_one_gives_way_to_the_one_before(harm, tmp_path, refuse
     assert checkpoints.latest(tmp_path, WHAT)["progress"] == [100]
     damage(100)
     with refused("damaged", str(tmp_path), "removing"):
+        checkpoints.latest(tmp_path, WHAT)
+
+
+def test_one_of_dorax_0_1_is_refused_as_such(tmp_path, refused):
+    """It is whole, and what cannot be read today is not to be called damaged."""
+    content = np.asarray(json.dumps({"what": WHAT, "arrays": ["progress"]}))
+    np.savez(tmp_path / "checkpoint-0000000100.npz", content=content, progress=np.asarray([100]))
+    with refused("written by dorax 0.1"):
+        checkpoints.latest(tmp_path, WHAT)
+
+
+def test_a_network_is_no_checkpoint(tmp_path, refused):
+    write_archive(tmp_path / "checkpoint-0000000100.npz", "network", WHAT, {"progress": np.asarray([100])})
+    with refused(str(tmp_path)):
         checkpoints.latest(tmp_path, WHAT)
 
 

@@ -3,14 +3,17 @@
 import json
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
 
 from dorax.agents.atari import training
 from dorax.agents.atari.agent import PixelAgent
+from dorax.agents.atari.learning import new_train_state
 from dorax.agents.atari.playing import play
-from dorax.agents.atari.saving import SavedNetwork, load_network, train_and_save
+from dorax.agents.atari.saving import SavedNetwork, load_network, save_network, train_and_save
 from dorax.agents.atari.training import PixelTraining, train_on_screen
+from dorax.archive import write_archive
 from dorax.envs.atari import AtariGames
 from dorax.envs.films import write_gif
 
@@ -44,6 +47,9 @@ def test_a_run_leaves_its_curves(whole):
     assert data.record_updates[-1] == (320 - learned_from) / 4 + 1
     np.testing.assert_allclose(data.record_epsilon[[0, -1]], [1 - 0.9 * 40 / 200, 0.1])
     assert np.all(np.diff(data.record_seconds) > 0)
+    assert np.all(data.record_bonus > 0)
+    assert np.all(data.record_bonus_spread < data.record_bonus)
+    assert data.record_bonus_spread[0] == pytest.approx(0, abs=1e-6)  # before any update all bonuses are one
     assert PixelAgent(**json.loads(data.attrs["training"])["agent"]) == AGENT
 
 
@@ -111,6 +117,31 @@ def test_everything_is_saved_and_the_network_can_play(tmp_path):
         assert gif.size == (580, 420)
 
 
+@pytest.mark.parametrize("agent", [AGENT, replace(AGENT, bonus="none"), replace(AGENT, e_form="count")])
+def test_a_saved_network_comes_back_with_what_it_was_trained_for(agent, tmp_path):
+    network = new_train_state(agent, 3, jax.random.key(1)).network
+    saved = SavedNetwork(replace(SMALL, agent=agent), network)
+    save_network(tmp_path / "network.npz", saved)
+    found = load_network(tmp_path / "network.npz")
+    assert found.training == saved.training
+    assert jax.tree.structure(found.network) == jax.tree.structure(network)
+    jax.tree.map(np.testing.assert_array_equal, found.network, network)
+
+
+def test_what_is_no_network_is_refused(tmp_path, refused):
+    path = tmp_path / "network.npz"
+    np.savez(path, facts=json.dumps({"agent": {}, "actions": 3}), weights=np.zeros(3))
+    with refused("written by dorax 0.1"):
+        load_network(path)
+    write_archive(path, "checkpoint", {}, {})
+    with refused("holds a checkpoint"):
+        load_network(path)
+    for facts in ({}, {"actions": 3, "agent": {"no_such_number": 1}}, {"actions": 3, "agent": {}, "speed": 3}):
+        write_archive(path, "network", facts, {})
+        with refused("holds no network"):
+            load_network(path)
+
+
 def test_event_files_hold_every_row_once_after_an_interruption(tmp_path):
     def killed_events(folder):
         from dorax.agents.atari import saving
@@ -134,6 +165,8 @@ def test_event_files_hold_every_row_once_after_an_interruption(tmp_path):
     bonuses = scalars(tmp_path / "events", "training/bonus")
     assert [step for step, _ in bonuses] == [40, 80, 120, 160]
     np.testing.assert_allclose([value for _, value in bonuses], data.record_bonus, rtol=1e-6)
+    spreads = [value for _, value in scalars(tmp_path / "events", "training/bonus_spread")]
+    np.testing.assert_allclose(spreads, data.record_bonus_spread, rtol=1e-6)
     rates = [value for _, value in scalars(tmp_path / "events", "training/steps_a_second")]
     np.testing.assert_allclose(rates, 40 / np.diff(data.record_seconds, prepend=0), rtol=1e-5)
 

@@ -329,7 +329,7 @@ def test_a_second_run_is_the_same_bit_for_bit_and_other_seeds_are_others(four):
 
 def test_a_seed_alone_is_the_same_bit_for_bit_as_among_others(eight):
     for seed in range(8):
-        alone = played([seed], params=Limit(100), learners=[seed])
+        alone = played([seed], params=Limit(100))
         assert alone.data.identical(eight.data.sel(seed=[seed]))
         assert_same_learner(alone.learner(seed), eight.learner(seed))
 
