@@ -27,12 +27,13 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 autodoc_inherit_docstrings = False  # those of other packages are not written in our markup
-# Shown by name: what they stand for is longer than what they say.
-autodoc_type_aliases = {name: name for name in ("Array", "Features", "Observation", "Policy", "Progress", "Scale")}
+# Type aliases that are shown by name rather than expanded.
+_ALIASES = ("Array", "Features", "Observation", "Policy", "PRNGKeyArray", "Progress", "Scale")
+autodoc_type_aliases = {name: name for name in _ALIASES}
 python_maximum_signature_line_length = 100
 nitpick_ignore_regex = [
     ("py:class", r"(?!dorax\.).*"),  # types of other packages, whose references are not at hand
-    ("py:class", r"dorax\..*\.(\w+State|\w+Params|Memory|Network)"),  # what is inside a state is nobody's business
+    ("py:class", r"dorax\..*\.(\w+State|\w+Params|Memory|Network)"),  # internal states
 ]
 
 napoleon_numpy_docstring = False

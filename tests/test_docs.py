@@ -51,7 +51,7 @@ def extension(monkeypatch):
 
 
 def test_the_readme_and_the_pages_have_examples():
-    assert sum(example.id.startswith("README") for example in EXAMPLES) >= 5
+    assert sum(example.id.startswith("README") for example in EXAMPLES) >= 2
     assert len(EXAMPLES) >= 15
 
 
@@ -182,6 +182,6 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert (tmp_path / "site" / "index.html").exists()
     for page in (tmp_path / "site" / "reference").glob("*.html"):
         shown = html.unescape(re.sub(r"<[^>]+>", "", page.read_text()))
-        assert not re.search(r"\*args|TypeAliasForwardRef|<factory>|<function|object at 0x", shown), page
+        assert not re.search(r"\*args|TypeAliasForwardRef|jaxlib\._jax|<factory>|<function|object at 0x", shown), page
     wrappers = re.sub(r"<[^>]+>|\s", "", (tmp_path / "site" / "reference" / "wrappers.html").read_text())
     assert "VecEValueBonus(venv:stable_baselines3.common.vec_env.VecEnv,*,scale:Scale=0.03," in wrappers

@@ -107,6 +107,7 @@ def _plain(shown: str | None, constants: dict[str, Any]) -> str | None:
     if shown is None:
         return None
     shown = re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", shown)
+    shown = re.sub(r"\bjaxlib\._jax\.Array|\bJaxArray\b", "Array", shown)
     shown = re.sub(r"<function (\w+)[^>]*>", r"\1", shown.replace("<factory>", "..."))
     known = {**vars(exploration), **constants}
     return re.sub(r"(?<== )_[A-Z_]+\b", lambda found: repr(known.get(found[0], found[0])), shown)

@@ -27,6 +27,10 @@ _DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, R
            zipfile.BadZipFile, zlib.error)  # fmt: skip
 
 
+class DamagedFile(InvalidInput):
+    """A file that is not what was written, or never was an archive."""
+
+
 def write_archive(
     path: str | os.PathLike[str], kind: str, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
@@ -54,7 +58,7 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
     except FileNotFoundError:
         raise InvalidInput(f"{path} is not there; {wanted}") from None
     except _DAMAGE:
-        raise InvalidInput(f"{path} is damaged or no archive; {wanted}") from None
+        raise DamagedFile(f"{path} is damaged or no archive; {wanted}") from None
     if "content" in arrays or (_FACTS in arrays and '"format"' not in str(arrays[_FACTS])):
         raise InvalidInput(f"{path} was written by dorax 0.1; allowed: files of version 0.2 or newer (train it again)")
     try:
@@ -62,7 +66,7 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
         is_whole = content["arrays"] == sorted(arrays) and isinstance(content[_FACTS], dict)
         written, theirs, by = content["format"], content["kind"], content["dorax"]
     except _DAMAGE:
-        raise InvalidInput(f"{path} is damaged or no archive of dorax; {wanted}") from None
+        raise DamagedFile(f"{path} is damaged or no archive of dorax; {wanted}") from None
     if written != FORMAT:
         raise InvalidInput(
             f"{path} was written by dorax {by}; allowed: files that this version reads (format {FORMAT})"
@@ -70,5 +74,5 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
     if theirs != kind:
         raise InvalidInput(f"{path} holds a {theirs}; {wanted}")
     if not is_whole:
-        raise InvalidInput(f"{path} is damaged; {wanted}")
+        raise DamagedFile(f"{path} is damaged; {wanted}")
     return content[_FACTS], arrays

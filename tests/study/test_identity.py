@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import dorax
+from dorax.engine.training import Training
 from dorax.study import identity
 from dorax.study.identity import key_of
-from dorax.tabular import Training
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def test_a_training_rests_on_the_core_and_not_on_how_results_are_drawn():
     modules = set()
     identity.describe(Training(agent(), dorax.mdps.bridge(5), 10), modules)
     behind = identity._with_imports(modules)
-    assert {"dorax.core.counts", "dorax.tabular.engine", "dorax.mdps.solve"} <= behind
+    assert {"dorax.core.counts", "dorax.engine.driver", "dorax.mdps.solve"} <= behind
     assert not any(name.startswith(("dorax.study", "dorax.experiments")) for name in behind)
 
 

@@ -31,11 +31,15 @@ _TRAINING, _TEST_IS_DUE, _TESTING, _TEST_IS_OVER = range(4)
 
 
 class Limits(NamedTuple):
-    """When a lane is done (episodes or steps in all), and the episode after which it pauses for a snapshot."""
+    """When a lane is done (episodes or steps in all), and the episode after which it pauses for a snapshot.
+
+    `steps_before` are those that the learner made before this run, if it is trained further.
+    """
 
     episodes: Int[Array, ""]
     steps: Int[Array, ""]
     mark: Int[Array, ""]
+    steps_before: Int[Array, ""]
 
 
 class Recording(NamedTuple):
@@ -202,7 +206,8 @@ def step_lane(
     here, state = _select(game.is_starting, jax.vmap(env.reset)(world_draws), (here, state))
     reward = jnp.where(game.is_starting, 0.0, reward)
     view = algorithm.view(lane.memory, here)
-    action = algorithm.act(view, steps, uniforms).astype(jnp.int32)
+    time = limits.steps_before + steps
+    action = algorithm.act(view, time, uniforms).astype(jnp.int32)
     if lane.tests is not None:
         action = jnp.where(mode.tests, jnp.argmax(view.values, axis=-1).astype(jnp.int32), action)
 
@@ -218,7 +223,7 @@ def step_lane(
         next_view=view,
         next_action=action,
         learns=learns,
-        steps=steps,
+        steps=time,
     )
     memory, change, row = algorithm.observe(lane.memory, step)
     watched = tuple(probe.watch(state, step, change, here) for probe, state in zip(probes, lane.probes, strict=True))

@@ -53,7 +53,8 @@ class Result:
             settings. Its variables are `return`, `length` and `steps` (since the start of the run);
             `total_steps`; on finite MDPs `q_error` (after the episode), `q_error_at_start` and
             `q_error_of_zero`; with tests, `test_return` and `test_length` over the dimension test; with maps,
-            `visits` and `count` over the dimension snapshot. What a run did not reach is NaN.
+            `visits` and `count` over the dimension snapshot. What a run did not reach is NaN, as is
+            a test that fell due between two updates together with a later one.
         spec: the environment, as learners know it.
     """
 

@@ -68,8 +68,9 @@ def train(
 ) -> Result:
     """Train one learner for every seed, and for every setting if there are any, all side by side.
 
-    The same seed gives the same numbers bit for bit on a CPU, whatever runs beside it, with
-    tests, maps and other probes or without.
+    On a CPU the same seed gives the same numbers bit for bit, whatever runs beside it, with tests and
+    without; for tables and tiles also with maps and other probes, and on any number of devices. For
+    networks these compile to another program, whose updates may round the last digit differently.
 
     Args:
         agent: a `TabularAgent` (on finite MDPs), a `LinearAgent` or a `DeepAgent` (in functional environments);
@@ -103,7 +104,8 @@ def train(
     agents = stacked(agent, variants)
     watching = _probes(agents, world, episodes, until, maps, probes)
     layout = lay_out(agents, world.own, len(variants), chosen, lanes)
-    program = Program(layout.agents, world.shared, layout.own_env, watching, _limits(episodes, steps), layout.keys)
+    limits = _limits(episodes, steps, 0 if start is None else start.steps)
+    program = Program(layout.agents, world.shared, layout.own_env, watching, limits, layout.keys)
     pauses = test_every is not None or any(probe.marks is not None for probe in watching)
     recording = _recording(episodes, steps, test_every)._replace(pauses=pauses)
     memory = None if start is None else _repeated(start, world, agent, len(layout.is_wanted))
@@ -116,7 +118,7 @@ def train(
     data = with_words(data if settings is not None else data.isel(setting=0, drop=True))
     if hasattr(algorithm, "parameters"):
         data.attrs["parameters"] = algorithm.parameters
-    return Result(data, world.spec, variants, _trained(agent, ended, variants, chosen, kept))
+    return Result(data, world.spec, variants, _trained(agent, ended, limits, variants, chosen, kept))
 
 
 def _recorded(lanes: Lane) -> Lane:
@@ -138,12 +140,12 @@ def _with_snapshots(
 
 
 def _trained(
-    agent: Any, lanes: Lane, settings: Sequence[Setting], seeds: Sequence[int], kept: Sequence[int]
+    agent: Any, lanes: Lane, limits: Limits, settings: Sequence[Setting], seeds: Sequence[int], kept: Sequence[int]
 ) -> dict[tuple[int, int], Trained]:
     wanted = [(seed, i) for seed in kept for i in range(len(settings))]
     at = np.asarray([list(seeds).index(seed) * len(settings) + i for seed, i in wanted], int)
     memories = jax.tree.map(lambda leaf: np.asarray(leaf[at]), lanes.memory) if wanted else None
-    steps = np.asarray(lanes.steps)[at]
+    steps = np.asarray(lanes.steps)[at] + int(limits.steps_before)
     return {
         (seed, i): Trained(
             with_setting(agent, settings[i]), jax.tree.map(lambda leaf, n=n: leaf[n], memories), int(steps[n])
@@ -201,9 +203,9 @@ def _check_counts(*, episodes: int | None, steps: int | None, test_every: int | 
         raise InvalidInput(f"test_every is {test_every}; allowed: up to the {episodes} episodes")
 
 
-def _limits(episodes: int | None, steps: int | None) -> Limits:
-    numbers = (_UNLIMITED if episodes is None else episodes, _UNLIMITED if steps is None else steps, _UNLIMITED)
-    return Limits(*(jnp.asarray(number, jnp.int32) for number in numbers))
+def _limits(episodes: int | None, steps: int | None, steps_before: int) -> Limits:
+    most = (_UNLIMITED if number is None else number for number in (episodes, steps))
+    return Limits(*(jnp.asarray(number, jnp.int32) for number in (*most, _UNLIMITED, steps_before)))
 
 
 def _recording(episodes: int | None, steps: int | None, test_every: int | None) -> Recording:

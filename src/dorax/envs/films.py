@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dorax.core.checks import InvalidInput
 from dorax.files import replacing
 
 
@@ -39,7 +40,9 @@ def write_gif(path: Path, moments: Iterator[Moment], names: Sequence[str], frame
     for moment in moments:
         pictures.append(Image.fromarray(drawn(moment, names)))
         score = moment.score
-    with replacing(path) as unfinished:
+    if not pictures:
+        raise InvalidInput("there is no moment to show; allowed: one or more")
+    with replacing(Path(path)) as unfinished:
         pictures[0].save(
             unfinished,
             format="GIF",

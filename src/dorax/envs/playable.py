@@ -26,7 +26,9 @@ class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
     def __init__(self, env: Any, params: Any = None, render_mode: str | None = None) -> None:
         self._env, self._params = env, env.default_params if params is None else params
         self.render_mode = render_mode
-        self.observation_space = env.observation_space(self._params)
+        space = env.observation_space(self._params)  # gymnax brings spaces of its own
+        low, high = (np.broadcast_to(np.asarray(bound, np.float32), space.shape) for bound in (space.low, space.high))
+        self.observation_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
         self.action_space = gymnasium.spaces.Discrete(int(env.action_space(self._params).n))
         self._reset, self._step = jax.jit(env.reset_env), jax.jit(env.step_env)
         self._is_truncated = jax.jit(env.is_truncated)
@@ -39,22 +41,24 @@ class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed, options=options)
         observation, self._state = self._reset(self._key(), self._params)
-        self._observation = np.asarray(observation)
+        self._observation = np.asarray(observation, np.float32)
         return self._observation, {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         observation, self._state, reward, terminated, _ = self._step(self._key(), self._state, action, self._params)
-        self._observation = np.asarray(observation)
+        self._observation = np.asarray(observation, np.float32)
         truncated = bool(self._is_truncated(self._state, self._params))
         return self._observation, float(reward), bool(terminated), truncated and not bool(terminated), {}
 
     def render(self) -> Any:
-        """A picture: that of Gymnasium's own where this is one of its environments, else bars."""
+        """A picture, if the mode is `rgb_array`: that of Gymnasium's own where this is one of its environments, else bars."""
+        if self.render_mode is None:
+            return None
         name = {"SparseMountainCar": "MountainCar-v0", "SparseAcrobot": "Acrobot-v1"}.get(type(self._env).__name__)
         if name is None:
             return _bars(self._observation)
         if self._drawing is None:
-            self._drawing = _made(name)
+            self._drawing = _made(name, "rgb_array")
         self._drawing.unwrapped.state = np.asarray(self._state[:-1], float)
         return self._drawing.render()
 
@@ -65,7 +69,7 @@ class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
 def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
     """A Gymnasium environment of a finite MDP, a functional environment, or of one already, by itself or by its id."""
     if isinstance(env, str):
-        return _made(env) if render_mode else gymnasium.make(env)
+        return _made(env, render_mode)
     if isinstance(env, gymnasium.Env):
         return env
     if isinstance(env, MDP):
@@ -77,17 +81,20 @@ def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any
     )
 
 
-def _made(name: str) -> Any:
+def _made(name: str, render_mode: str | None) -> Any:
     try:
-        drawing = gymnasium.make(name, render_mode="rgb_array")
-        drawing.reset()
-        drawing.render()
-    except gymnasium.error.DependencyNotInstalled as error:
+        made = gymnasium.make(name, render_mode=render_mode)
+        made.reset()
+        made.render()
+    except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError, gymnasium.error.Error) as error:
+        if not isinstance(error, gymnasium.error.DependencyNotInstalled):
+            reason = " ".join(str(error).split())
+            raise InvalidInput(f"the environment is {name!r}: {reason}; allowed: the id of an environment") from None
         raise InvalidInput(
             f"{name} cannot be drawn: {str(error).splitlines()[0]}; "
             "install what it needs with pip install 'gymnasium[classic-control]'"
         ) from None
-    return drawing
+    return made
 
 
 def _bars(observation: np.ndarray) -> np.ndarray:

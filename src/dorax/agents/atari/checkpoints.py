@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dorax.archive import read_archive, write_archive
+from dorax.archive import DamagedFile, read_archive, write_archive
 from dorax.core.checks import InvalidInput
 
 KIND = "checkpoint"
@@ -41,7 +41,7 @@ def latest(folder: Path, what: Mapping[str, Any]) -> dict[str, np.ndarray] | Non
     for path in reversed(found):
         try:
             theirs, arrays = read_archive(path, KIND)
-        except InvalidInput:
+        except DamagedFile:
             continue
         _check_same(folder, theirs, json.loads(json.dumps(what)))
         return arrays

@@ -20,7 +20,7 @@ COLUMNS = {
 
 @dataclass
 class Curves:
-    """ReplayBuffer of numbers, in the order of COLUMNS.
+    """Rows of numbers, in the order of COLUMNS.
 
     A record holds means since the record before it: of the game's reward, of the bonus, of
     its standard deviation over the games that act together, of the count, of the losses.

@@ -18,7 +18,7 @@ from dorax.envs.films import Moment
 
 
 def play(saved: SavedNetwork, steps: int, seed: int = 0, epsilon: float = EPSILON) -> Iterator[Moment]:
-    """The opt_state of a game, one a step, until it ends or so many are played."""
+    """The moments of a game, one a step, until it ends or so many are played."""
     check_whole("steps", steps)
     check_seed(seed)
     training, agent = saved.training, saved.training.agent
