@@ -1,4 +1,4 @@
-"""On a CPU a lane of tables or tiles is the same bit for bit on one device and on two, one of networks but for rounding."""
+"""On a CPU a lane is the same on one device and on two: tables and tiles bit for bit, networks but for rounding."""
 
 import subprocess
 import sys

@@ -43,7 +43,7 @@ def test_equal_things_have_equal_keys():
         Training(agent(), dorax.mdps.bridge(6), 10),
         Training(agent(), dorax.mdps.bridge(5, normalised=True), 10),
         Training(agent(), dorax.mdps.bridge(5), 11),
-        Training(agent(), dorax.mdps.bridge(5), 10, max_steps=5),
+        Training(agent(), dorax.mdps.bridge(5), 10, steps=5),
     ],
     ids=["temperature", "e_discount", "length", "rewards", "episodes", "max_steps"],
 )

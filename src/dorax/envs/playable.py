@@ -51,7 +51,7 @@ class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
         return self._observation, float(reward), bool(terminated), truncated and not bool(terminated), {}
 
     def render(self) -> Any:
-        """A picture, if the mode is `rgb_array`: that of Gymnasium's own where this is one of its environments, else bars."""
+        """A picture, if the mode is `rgb_array`: as Gymnasium draws it where it knows this environment, else bars."""
         if self.render_mode is None:
             return None
         name = {"SparseMountainCar": "MountainCar-v0", "SparseAcrobot": "Acrobot-v1"}.get(type(self._env).__name__)
@@ -84,8 +84,9 @@ def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any
 def _made(name: str, render_mode: str | None) -> Any:
     try:
         made = gymnasium.make(name, render_mode=render_mode)
-        made.reset()
-        made.render()
+        if render_mode is not None:  # some find out only now that they cannot draw
+            made.reset()
+            made.render()
     except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError, gymnasium.error.Error) as error:
         if not isinstance(error, gymnasium.error.DependencyNotInstalled):
             reason = " ".join(str(error).split())

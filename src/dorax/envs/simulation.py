@@ -172,6 +172,12 @@ class EnvSpec:
     high: tuple[float, ...] | None = None
     block: int = 256
 
+    @property
+    def size(self) -> tuple[Any, ...]:
+        """What two environments must have in common for one learner to serve both."""
+        states = None if self.available is None else self.available.shape
+        return self.actions, states, self.low, self.high
+
 
 class Environments(NamedTuple):
     """The environments of a run: numbers shared by all lanes, numbers with an axis over seeds, and their description.
