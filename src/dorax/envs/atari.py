@@ -133,5 +133,5 @@ def _ale() -> Any:
         import ale_py
         import ale_py.vector_env
     except ImportError:
-        raise InvalidInput("ale-py is not installed; allowed: after pip install ale-py") from None
+        raise InvalidInput("ale-py is not installed; install it with pip install 'dorax[atari]'") from None
     return ale_py

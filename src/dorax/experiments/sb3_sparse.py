@@ -140,7 +140,7 @@ def fingerprint(name: str, kind: str, setting: Setting) -> dict[str, Any]:
 
 def check_installed() -> None:
     if find_spec("stable_baselines3") is None:
-        raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install 'dorax[sb3]'")
+        raise InvalidInput("Stable-Baselines3 is not installed; install it with pip install 'dorax[sb3]'")
 
 
 def mean_return(data: xr.Dataset) -> np.ndarray:

@@ -26,7 +26,7 @@ try:
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
 except ImportError:
-    raise InvalidInput("Stable-Baselines3 is not installed; allowed: after pip install stable-baselines3") from None
+    raise InvalidInput("Stable-Baselines3 is not installed; install it with pip install 'dorax[sb3]'") from None
 
 
 _RULE = LLL(Softmax(0.1))

@@ -24,7 +24,7 @@ class Events:
         try:
             import tensorboardX  # noqa: F401  # pyright: ignore[reportUnusedImport]
         except ImportError:
-            raise InvalidInput("tensorboardX is not installed; allowed: after pip install tensorboardX") from None
+            raise InvalidInput("tensorboardX is not installed; install it with pip install 'dorax[atari]'") from None
         self._folder = folder
         self._writer: SummaryWriter | None = None
         self._written = {"episode": 0, "record": 0, "test": 0}
