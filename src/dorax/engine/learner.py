@@ -51,7 +51,7 @@ class Learner:
         """The action that the agent takes here: already chosen if `observe` led here, else chosen now."""
         here = self._checked(observation, "observation")
         if self._chosen is None or not np.array_equal(self._chosen[0], here):
-            action = _chosen_action(self._algorithm, self.memory, here, self.steps, self.random.random())
+            action = _chosen_action(self._algorithm, self.memory, here, *self._chance())
             self._chosen = here, int(action)
         return self._chosen[1]
 
@@ -62,7 +62,7 @@ class Learner:
     def sample_action(self, observation: Any) -> int:
         """An action by the agent's own rule, for evaluation: it changes nothing but the state of the random numbers."""
         here = self._checked(observation, "observation")
-        return int(_chosen_action(self._algorithm, self.memory, here, self.steps, self.random.random()))
+        return int(_chosen_action(self._algorithm, self.memory, here, *self._chance()))
 
     def observe(
         self,
@@ -81,8 +81,8 @@ class Learner:
             raise InvalidInput(f"reward is {reward}; allowed: a finite number")
         self.steps += 1
         self.memory, next_action, row = _observed(
-            self._algorithm, self.memory, here, int(action), float(reward), arrived, bool(terminated), bool(truncated),
-            self.steps, self.random.random(),
+            self._algorithm, self.memory, here, np.asarray(action, np.int32), np.asarray(reward, np.float32), arrived,
+            np.asarray(terminated, bool), np.asarray(truncated, bool), *self._chance(),
         )  # fmt: skip
         self._chosen = None if terminated or truncated else (arrived, int(next_action))
         every = self._algorithm.every
@@ -142,6 +142,10 @@ class Learner:
         width = len([name for name in arrays if name.startswith("rows/0/")])
         learner._rows = [[jnp.asarray(arrays[f"rows/{n}/{i}"]) for i in range(width)] for n in range(waiting)]
         return learner
+
+    def _chance(self) -> tuple[np.ndarray, np.ndarray]:
+        """The steps so far and a random number, as arrays: plain numbers would be compiled in, anew at every step."""
+        return np.asarray(self.steps, np.int32), np.asarray(self.random.random(), np.float32)
 
     def _checked(self, observation: Any, name: str) -> np.ndarray:
         here = np.asarray(observation, np.float32)
