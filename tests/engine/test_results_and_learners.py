@@ -1,6 +1,7 @@
 """What comes back from training: a labelled dataset, and learners to save, to evaluate, to film, to train further."""
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 
@@ -44,8 +45,6 @@ def observation_of(family):
 
 
 def same(one, other):
-    import jax
-
     jax.tree.map(np.testing.assert_array_equal, one.memory, other.memory)
 
 
@@ -83,6 +82,18 @@ def test_save_load_and_go_on_is_the_same_as_going_on_in_memory(trained, family, 
     assert actions[0] == actions[1]
     assert loaded.agent == learner.agent
     assert loaded.steps == learner.steps
+
+
+def test_a_step_of_one_s_own_loop_is_compiled_once(trained, family, caplog):
+    learner = trained[family].learner()
+    for step in steps_of(family, 9):  # enough for an update of networks
+        learner.observe(*step)
+        learner.act(step[3])
+    with jax.log_compiles(), caplog.at_level("WARNING"):
+        for step in steps_of(family, 9, seed=1):
+            learner.observe(*step)
+            learner.act(step[3])
+    assert "ompil" not in caplog.text
 
 
 def test_a_learner_is_trained_further_from_what_it_knows(trained, family):
