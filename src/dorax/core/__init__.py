@@ -1,4 +1,4 @@
-"""What the paper defines: counts, counters, rules, bonuses. Pure functions of NumPy or JAX arrays."""
+"""The paper's definitions: counts, counters, action rules and bonuses, as pure functions of NumPy or JAX arrays."""
 
 from dorax.core.bonuses import InverseCount, InverseRootCount, InverseRootLogE
 from dorax.core.checks import InvalidInput

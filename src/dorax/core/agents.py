@@ -1,4 +1,4 @@
-"""What all agents share: parts that fit together, or one line that says which do."""
+"""Checks that all agents share: whether rule, counter, bonus and environment fit together."""
 
 from __future__ import annotations
 
@@ -11,12 +11,26 @@ from dorax.core.rules import LLL, UCB, Deficit, Sample
 
 
 def as_rule(rule: Any) -> Any:
-    """A rule as it is; a policy alone becomes the rule that draws actions from it."""
+    """Turn a policy into a rule that samples from it.
+
+    Args:
+        rule: a rule, or a policy (`EpsilonGreedy` or `Softmax`).
+
+    Returns:
+        `Sample(rule)` for a policy; a rule is returned unchanged.
+    """
     return Sample(rule) if isinstance(rule, EpsilonGreedy | Softmax) else rule
 
 
 def check_rule(rule: Any) -> None:
-    """Raise unless `rule` can choose an action from values, counts, steps and a uniform number."""
+    """Raise unless `rule` can choose an action from values, counts, steps and a uniform number.
+
+    Args:
+        rule: the value to check.
+
+    Raises:
+        InvalidInput: if it cannot be called with these four arguments.
+    """
     try:
         inspect.signature(rule).bind(0, 0, 0, 0)
         is_rule = not isinstance(rule, type)
@@ -30,7 +44,17 @@ def check_rule(rule: Any) -> None:
 
 
 def check_optional_counter(rule: Any, counter: Any, bonus: Any) -> None:
-    """Raise unless an agent that may go without a counter has one where its rule or its bonus needs it."""
+    """Check the counter of an agent that may have none.
+
+    Args:
+        rule: the action rule.
+        counter: a counter, or None.
+        bonus: a bonus, or None.
+
+    Raises:
+        InvalidInput: if the counter does not support function approximation, or if it is None although the
+            rule or the bonus needs counts.
+    """
     if counter is not None and not hasattr(counter, "approximated"):
         raise InvalidInput(f"counter is {counter!r}; allowed: Visits, EValues, None or a counter like them")
     if counter is None and bonus is not None:
@@ -41,7 +65,15 @@ def check_optional_counter(rule: Any, counter: Any, bonus: Any) -> None:
 
 
 def check_functional(name: str, env: Any) -> None:
-    """Raise unless `env` is a functional environment, or a list of them."""
+    """Raise unless `env` is a functional environment, or a list of them.
+
+    Args:
+        name: name of the agent's class, for the message.
+        env: the value to check.
+
+    Raises:
+        InvalidInput: if it is something else.
+    """
     for one in cast("list[Any]", env if isinstance(env, list) else [env]):
         if isinstance(one, type) or not hasattr(one, "step_env"):
             raise InvalidInput(

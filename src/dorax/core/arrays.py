@@ -1,4 +1,4 @@
-"""What the formulas need beyond the array API standard, for NumPy and JAX arrays alike."""
+"""Array functions that the array API standard lacks, for NumPy arrays, JAX arrays and Python numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ _NUMBERS = frozenset({float, int, type(None)})
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array library of the arguments: JAX as soon as one of them is a JAX array, Python's own for plain numbers."""
+    """Find the array library of the arguments.
+
+    Args:
+        *arrays: arrays, numbers or None.
+
+    Returns:
+        JAX's namespace if any argument is a JAX array, `dorax.core.scalars` if all are Python numbers, else NumPy.
+    """
     if _NUMBERS.issuperset(map(type, arrays)):
         return scalars
     for array in arrays:
@@ -27,10 +34,18 @@ def namespace(*arrays: Array) -> Any:
 
 
 def as_float(array: Array, xp: Any, like: Array | None = None) -> Array:
-    """`array` as floats of the dtype of `like`, or of its own if that is floating already.
+    """Convert to floating point.
 
-    Plain numbers carry no dtype of their own, and a float32 count multiplied by a
-    float64 rate would silently become float64: everything passes through here first.
+    A float32 count multiplied by a float64 rate would silently become float64, and Python numbers have no
+    dtype. The formulas convert all their arguments with this function first.
+
+    Args:
+        array: array or number to convert.
+        xp: array namespace of the result; see `namespace`.
+        like: array whose dtype the result gets; by default `array` itself.
+
+    Returns:
+        The array with a floating dtype: that of `like` if it is floating, else the default of `xp`.
     """
     if xp is scalars:
         return float(array)
@@ -41,22 +56,46 @@ def as_float(array: Array, xp: Any, like: Array | None = None) -> Array:
 
 
 def least_of(arrays: Sequence[Array], xp: Any) -> Array:
-    """The smallest of some arrays, element by element."""
+    """Elementwise minimum of several arrays.
+
+    Args:
+        arrays: arrays or numbers of the same shape.
+        xp: array namespace; see `namespace`.
+
+    Returns:
+        An array of that shape.
+    """
     return min(arrays) if xp is scalars else reduce(xp.minimum, arrays)
 
 
 def guarded_log(x: Array, xp: Any) -> Array:
-    """log x, with log 0 = -inf and neither a warning nor a NaN gradient there."""
+    """Logarithm with log 0 = -inf, without a warning and without a NaN gradient there.
+
+    Args:
+        x: array of numbers, 0 or more.
+        xp: array namespace; see `namespace`.
+
+    Returns:
+        The logarithm of every element.
+    """
     is_positive = x > 0
     return xp.where(is_positive, xp.log(xp.where(is_positive, x, xp.ones_like(x))), -xp.inf)
 
 
 def draw(weights: Array, uniform: Array, xp: Any) -> Array:
-    """An index of the last axis with probability proportional to its weight, from one number in [0, 1).
+    """Sample an index of the last axis with probability proportional to its weight.
 
     An index of weight 0 is never drawn, whatever the rounding.
+
+    Args:
+        weights: weights, 0 or more, with at least one positive along the last axis.
+        uniform: uniform random numbers in [0, 1), one for each draw.
+        xp: array namespace; see `namespace`.
+
+    Returns:
+        Indices, with the shape of `weights` without its last axis.
     """
-    # Methods rather than functions of the namespace: NumPy's functions cost a microsecond more each.
+    # Array methods instead of functions of the namespace: NumPy's functions take a microsecond longer each.
     cumulative = weights.cumsum(-1)
     total = cumulative[..., -1:]
     point = xp.asarray(uniform, dtype=weights.dtype)[..., None] * total

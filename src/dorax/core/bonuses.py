@@ -1,7 +1,7 @@
-"""Exploration bonuses: what is added to the reward that Q learns from.
+"""Exploration bonuses, added to the reward that Q learns from.
 
-A bonus is a function of the count *after* this visit was counted: before it, the count
-may be 0 and the bonus infinite. It never enters a reported return.
+A bonus is a function of the count *after* the visit: before it, the count may be 0 and the bonus infinite.
+Reported returns never include it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from dorax.core.checks import check_finite
 
 
 class InverseCount(eqx.Module):
-    """scale / c, the paper's bonus on finite MDPs."""
+    """The bonus scale / c, which the paper uses on finite MDPs.
+
+    Args:
+        scale: bonus multiplier.
+    """
 
     scale: Array = 1.0
 
@@ -21,13 +25,18 @@ class InverseCount(eqx.Module):
         check_finite("the scale of the bonus", self.scale)
 
     def __call__(self, count: Array, learning_rate: Array) -> Array:
+        """Return the bonus for counts after the visit; `learning_rate` is that of the counter."""
         del learning_rate
         xp = namespace(count)
         return as_float(self.scale, xp, like=count) / count
 
 
 class InverseRootCount(eqx.Module):
-    """scale / sqrt(c), the usual bonus of count-based exploration."""
+    """The bonus scale / sqrt(c), common in count-based exploration.
+
+    Args:
+        scale: bonus multiplier.
+    """
 
     scale: Array = 1.0
 
@@ -35,13 +44,18 @@ class InverseRootCount(eqx.Module):
         check_finite("the scale of the bonus", self.scale)
 
     def __call__(self, count: Array, learning_rate: Array) -> Array:
+        """Return the bonus for counts after the visit; `learning_rate` is that of the counter."""
         del learning_rate
         xp = namespace(count)
         return as_float(self.scale, xp, like=count) / xp.sqrt(count)
 
 
 class InverseRootLogE(eqx.Module):
-    """scale / sqrt(-log E), the paper's bonus with networks: -log E = -log(1 - alpha_E) c."""
+    """The bonus scale / sqrt(-log E), which the paper uses with networks; -log E = -log(1 - alpha_E) c.
+
+    Args:
+        scale: bonus multiplier.
+    """
 
     scale: Array = 1.0
 
@@ -49,6 +63,7 @@ class InverseRootLogE(eqx.Module):
         check_finite("the scale of the bonus", self.scale)
 
     def __call__(self, count: Array, learning_rate: Array) -> Array:
+        """Return the bonus for counts after the visit; `learning_rate` is that of the counter."""
         xp = namespace(count)
         rate = as_float(learning_rate, xp, like=count)
         return as_float(self.scale, xp, like=count) / xp.sqrt(-xp.log1p(-rate) * count)

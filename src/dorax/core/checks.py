@@ -1,4 +1,4 @@
-"""One clear line for bad input: the name, the value, and what is allowed."""
+"""Input checks. An error is one line with the name, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,35 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class InvalidInput(ValueError):
-    """A value that a user gave is not allowed; the message is complete in one line."""
+    """An argument has a value that is not allowed. The message is one line."""
 
 
 def in_brief(thing: Any) -> str:
-    """The beginning of how something is written, on one line."""
+    """Describe an object in one line.
+
+    Args:
+        thing: any object.
+
+    Returns:
+        Its `repr` without line breaks, cut after 80 characters.
+    """
     words = " ".join(repr(thing).split())
     return words if len(words) <= 80 else f"{words[:80]}…"
 
 
 def check_numbers(name: str, value: Any, allowed: str, is_allowed: Callable[[Numbers], Flags]) -> None:
-    """Raise unless every number of `value` satisfies `is_allowed`; NaN satisfies nothing.
+    """Raise unless every number in `value` is finite and allowed.
 
-    Values that are being traced by JAX have no numbers yet and pass.
+    Values that are being traced by JAX are not checked.
+
+    Args:
+        name: name of the argument, for the message.
+        value: number or array.
+        allowed: what is allowed, for the message.
+        is_allowed: given an array, returns which of its elements are allowed.
+
+    Raises:
+        InvalidInput: if a number is NaN, infinite or not allowed, or if `value` is not numeric.
     """
     try:
         numbers = np.asarray(value)
@@ -40,6 +56,13 @@ def check_numbers(name: str, value: Any, allowed: str, is_allowed: Callable[[Num
 
 
 def check_rate(name: str, value: Any) -> None:
+    """Raise `InvalidInput` unless all numbers are strictly between 0 and 1.
+
+    Args:
+        name: name of the argument, for the message.
+        value: number or array.
+    """
+
     def is_allowed(x: Numbers) -> Flags:
         return (x > 0) & (x < 1)
 
@@ -47,6 +70,13 @@ def check_rate(name: str, value: Any) -> None:
 
 
 def check_discount(name: str, value: Any) -> None:
+    """Raise `InvalidInput` unless all numbers are in [0, 1).
+
+    Args:
+        name: name of the argument, for the message.
+        value: number or array.
+    """
+
     def is_allowed(x: Numbers) -> Flags:
         return (x >= 0) & (x < 1)
 
@@ -54,6 +84,13 @@ def check_discount(name: str, value: Any) -> None:
 
 
 def check_probability(name: str, value: Any) -> None:
+    """Raise `InvalidInput` unless all numbers are in [0, 1].
+
+    Args:
+        name: name of the argument, for the message.
+        value: number or array.
+    """
+
     def is_allowed(x: Numbers) -> Flags:
         return (x >= 0) & (x <= 1)
 
@@ -61,6 +98,14 @@ def check_probability(name: str, value: Any) -> None:
 
 
 def check_at_least(name: str, value: Any, least: float) -> None:
+    """Raise `InvalidInput` unless all numbers are finite and at least `least`.
+
+    Args:
+        name: name of the argument, for the message.
+        value: number or array.
+        least: smallest value allowed.
+    """
+
     def is_allowed(x: Numbers) -> Flags:
         return x >= least
 
@@ -68,9 +113,22 @@ def check_at_least(name: str, value: Any, least: float) -> None:
 
 
 def check_whole(name: str, value: Any, least: int = 1) -> None:
+    """Raise `InvalidInput` unless the value is an integer from `least` to 2**31 - 1.
+
+    Args:
+        name: name of the argument, for the message.
+        value: value to check.
+        least: smallest value allowed.
+    """
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value < 2**31:
         raise InvalidInput(f"{name} is {value}; allowed: a whole number from {least} to {2**31 - 1}")
 
 
 def check_finite(name: str, value: Any) -> None:
+    """Raise `InvalidInput` unless all numbers are finite.
+
+    Args:
+        name: name of the argument, for the message.
+        value: number or array.
+    """
     check_numbers(name, value, "a finite number", np.isfinite)

@@ -1,12 +1,12 @@
-"""Counters: what one more visit does to the count of a state-action pair.
+"""Counters: how a visit changes the count of a state-action pair.
 
-A table keeps one count for every pair, and a counter says what the next one is (`successor`
-and `next`). A function approximator has an output for every pair, and a step on one moves
-others along; there a counter says what an output means (`count`) and where a visit wants it
-to go (`error`). E-values have two such forms:
+With a table there is one count per pair, and a counter computes the next one (`successor` and `next`).
+With a function approximator there is one output per pair, and an update of one changes others. There a
+counter converts an output to a count (`count`) and computes the error to learn from (`error`).
+E-values have two such forms:
 
-    count       the output is the generalized count itself (ours); an output of 0 is a count of 0
-    logistic    E = sigmoid(output), the paper's; an output of 0 is E = 1/2
+    count       the output is the generalized count itself (dorax's own form); output 0 is count 0
+    logistic    E = sigmoid(output), the paper's form; output 0 is E = 1/2
 """
 
 from __future__ import annotations
@@ -25,18 +25,35 @@ _RATE = 0.5  # alpha_E of an approximator, unless given
 
 @runtime_checkable
 class Counter(Protocol):
-    """What every agent asks of a counter."""
+    """Protocol of counters."""
 
     def successor(self, counts: Array, action: Array) -> Array:
-        """The count that s' passes on, given the counts of its actions and the action taken there."""
+        """Select the successor's count, which the update bootstraps from.
+
+        Args:
+            counts: counts of the actions of s', along the last axis.
+            action: action that will be taken in s'.
+
+        Returns:
+            The count of the successor pair.
+        """
         ...
 
     def next(self, count: Array, successor_count: Array, learning_rate: Array) -> Array:
-        """The count after one more visit; `learning_rate` is the agent's, used unless the counter has its own."""
+        """Compute the count of (s, a) after one more visit.
+
+        Args:
+            count: count before the visit.
+            successor_count: count of the successor pair, from `successor`; infinite at the end of an episode.
+            learning_rate: the agent's learning rate, used if the counter has none of its own.
+
+        Returns:
+            The new count.
+        """
         ...
 
     def rate(self, learning_rate: Array) -> Array:
-        """The counter's own learning rate, or the agent's."""
+        """Return the counter's own learning rate if it has one, else `learning_rate`, the agent's."""
         ...
 
 
@@ -45,38 +62,41 @@ class Visits(eqx.Module):
 
     @plain_method
     def successor(self, counts: Array, action: Array) -> Array:
+        """Return any count: a plain visit does not depend on the successor."""
         return counts[..., 0]
 
     @plain_method
     def next(self, count: Array, successor_count: Array, learning_rate: Array) -> Array:
+        """Return the count plus 1."""
         del successor_count, learning_rate
         return count + 1
 
     @plain_method
     def rate(self, learning_rate: Array) -> Array:
+        """Return the agent's learning rate."""
         return learning_rate
 
     @plain_method
     def approximated(self) -> EValues:
-        """The same counter for a function approximator: E-values without propagation, which are visits."""
+        """Return the counter for function approximators: E-values with discount 0, which count visits."""
         return EValues(0.0)
 
 
 class EValues(eqx.Module):
-    """Generalized visit counts: E-values, in the logarithm that makes them counts.
+    """Generalized visit counts (E-values), stored as counts.
 
     Args:
         discount: the paper's gamma_E, how far a count looks ahead; 0 counts visits.
-        learning_rate: the paper's alpha_E. By default that of the agent for tables, 0.5 for function
-            approximators; in the logistic form it is the base that turns E into a count and nothing else.
-        form: what a function approximator learns. `"count"` pulls its output to what one more visit makes of
-            it: with features that no two pairs share and step size 1 this is the table, exactly. `"logistic"`
-            is the paper's squared SARSA error of E, whose gradient carries the factor E (1 - E): steps shrink
-            as E does, and without propagation -log E grows like the logarithm of the visits.
-        step_size: the share of the error that one visit corrects, for function approximators; by default 1 in
+        learning_rate: the paper's alpha_E. Default: the agent's learning rate for tables, 0.5 for function
+            approximators. In the logistic form it is only the base that converts E to a count.
+        form: what a function approximator learns. `"count"` moves the output towards the count after one more
+            visit; with one-hot features and step size 1 this equals the table. `"logistic"` minimises the
+            paper's squared SARSA error of E; its gradient contains the factor E (1 - E), so steps shrink as E
+            does, and without propagation -log E grows like the logarithm of the visits.
+        step_size: fraction of the error that one visit corrects, for function approximators. Default: 1 in
             the count form, 0.5 in the logistic form.
-        successor_rule: the successor is the action that will be taken (`"sarsa"`) or the least known one
-            (`"max"`: E by Q-learning, an ablation; tables only).
+        successor_rule: which successor action to bootstrap from: the one that will be taken (`"sarsa"`) or
+            the one with the lowest count (`"max"`: Q-learning of E, an ablation; tables only).
     """
 
     discount: Array = 0.9
@@ -98,6 +118,7 @@ class EValues(eqx.Module):
 
     @plain_method
     def successor(self, counts: Array, action: Array) -> Array:
+        """Return the count of the action taken in s', or the lowest count if `successor_rule` is `"max"`."""
         xp = namespace(counts)
         if self.successor_rule == "max":
             return xp.min(counts, axis=-1)
@@ -107,15 +128,17 @@ class EValues(eqx.Module):
 
     @plain_method
     def next(self, count: Array, successor_count: Array, learning_rate: Array) -> Array:
+        """Return the generalized count after one more visit; see `next_count`."""
         return next_count(count, successor_count, self.rate(learning_rate), self.discount)
 
     @plain_method
     def rate(self, learning_rate: Array = _RATE) -> Array:
+        """Return this counter's learning rate, or the given one if it has none."""
         return learning_rate if self.learning_rate is None else self.learning_rate
 
     @plain_method
     def approximated(self) -> EValues:
-        """This counter, checked to be one for function approximators."""
+        """Return this counter; raise unless it supports function approximators."""
         if self.successor_rule != "sarsa":
             raise InvalidInput(f"successor_rule is {self.successor_rule!r}; function approximators support 'sarsa'")
         return self
@@ -129,7 +152,14 @@ class EValues(eqx.Module):
 
     @plain_method
     def count(self, output: Array) -> Array:
-        """The count that an approximator's output stands for. Below 0, where shared features can leave it, it is 0."""
+        """Convert an approximator's output to a count.
+
+        Args:
+            output: outputs of the approximator.
+
+        Returns:
+            Counts of the same shape. Shared features can push an output below 0; its count is then 0.
+        """
         xp = namespace(output)
         output = as_float(output, xp)
         if self.form == "count":
@@ -138,12 +168,31 @@ class EValues(eqx.Module):
 
     @plain_method
     def visited_count(self, output: Array, error: Array) -> Array:
-        """The count after this visit, for a bonus. In the count form the visit counts whole, so this is never 0."""
+        """Compute the count after this visit, for a bonus.
+
+        In the count form the whole visit is added whatever the step size, so the count is never 0.
+
+        Args:
+            output: output before the visit.
+            error: its error, from `error`.
+
+        Returns:
+            The count.
+        """
         return self.count(output + (error if self.form == "count" else self.step * error))
 
     @plain_method
     def error(self, output: Array, successor_output: Array, terminated: Array) -> Array:
-        """The negative gradient of half the squared error by the output, with its successor held fixed."""
+        """Compute the negative gradient of half the squared error with respect to the output (semi-gradient).
+
+        Args:
+            output: output for (s, a).
+            successor_output: output for (s', a').
+            terminated: whether the transition ended the episode.
+
+        Returns:
+            The error, by which a step of size 1 would change the output.
+        """
         xp = namespace(output, successor_output)
         output = as_float(output, xp)
         successor_output = as_float(successor_output, xp, like=output)

@@ -1,13 +1,12 @@
-"""Generalized visit counts: E-values, stored as what they mean.
+"""Generalized visit counts: E-values, stored as counts.
 
-An E-value starts at 1 and is learned by SARSA in a world without rewards,
+An E-value starts at 1 and is learned by SARSA with zero reward,
 
     E(s, a) <- (1 - a) E(s, a) + a g E(s', a'),
 
-with the exploration learning rate a and the exploration discount g. Its logarithm
-counts visits, c = log E / log(1 - a), and generalizes them: where g > 0 a visit counts
-for less as long as what follows it is little known. E underflows after a hundred
-visits; c does not, so c is what is kept.
+with the exploration learning rate a and the exploration discount g. Its logarithm counts visits,
+c = log E / log(1 - a). For g = 0 this is the number of visits. For g > 0 a visit counts less while its
+successors are little known. E underflows after about a hundred visits and c does not, so c is stored.
 """
 
 from __future__ import annotations
@@ -18,21 +17,25 @@ from dorax.core.arrays import Array, as_float, guarded_log, least_of, namespace
 
 
 def next_count(count: Array, successor_count: Array | None, learning_rate: Array, discount: Array) -> Array:
-    """The count of (s, a) after one more visit that led to (s', a').
+    """Compute the count of (s, a) after one more visit that led to (s', a').
 
-    With d = successor_count - count, E'/E = exp(log(1 - a) d), and the update reads
-    either as an increment of the count or as a decrement of hope in the successor:
+    With d = successor_count - count, E'/E = exp(log(1 - a) d), and the update can be written in two ways:
 
-        c + log(1 - a + a g exp(log(1 - a) d)) / log(1 - a)          successor better known
-        c' + log(a g + (1 - a) exp(-log(1 - a) d)) / log(1 - a)      successor fresher
+        c + log(1 - a + a g exp(log(1 - a) d)) / log(1 - a)          if d >= 0
+        c' + log(a g + (1 - a) exp(-log(1 - a) d)) / log(1 - a)      if d < 0
 
-    The exponentials never exceed 1, and `expm1` and `log1p` keep the digits of an
-    increment that is small because g is next to 1. Without propagation (g = 0) and at
-    the end of an episode (`successor_count` infinite, or None) the count grows by
-    exactly 1. In float32 an increment below half a unit in the last place is lost: a
-    count saturates near (1 - g) 2**24, and stays there.
+    The exponentials never exceed 1, and `expm1` and `log1p` keep the precision of increments that are small
+    because g is close to 1. For g = 0 and at the end of an episode the count grows by exactly 1. In float32,
+    increments below half a unit in the last place are lost: counts saturate near (1 - g) 2**24.
 
-    All arguments broadcast; the dtype is that of `count`.
+    Args:
+        count: count of (s, a) before the visit. All arguments broadcast.
+        successor_count: count of (s', a'); infinite or None at the end of an episode.
+        learning_rate: exploration learning rate a, in (0, 1).
+        discount: exploration discount g, in [0, 1).
+
+    Returns:
+        The new count, with the dtype of `count`.
     """
     xp = namespace(count, successor_count, learning_rate, discount)
     count = as_float(count, xp)
@@ -50,7 +53,7 @@ def next_count(count: Array, successor_count: Array | None, learning_rate: Array
     stays, comes = 1 - rate, rate * discount
     large, small = xp.where(is_fresher, comes, stays), xp.where(is_fresher, stays, comes)
 
-    # large + small * ratio, as a distance from 1 where it is near 1, and as it stands where it is not.
+    # log(large + small * ratio): by log1p of the distance from 1 where the sum is near 1, by log elsewhere.
     less_one = small * xp.expm1(log_ratio) - rate * (1 - discount)
     is_far = less_one < -0.5
     log_sum = xp.where(
@@ -63,27 +66,50 @@ def next_count(count: Array, successor_count: Array | None, learning_rate: Array
 
 
 def e_value(count: Array, learning_rate: Array) -> Array:
-    """The paper's E of a generalized count: (1 - learning_rate) ** count."""
+    """Convert a generalized count to the paper's E-value, (1 - learning_rate) ** count.
+
+    Args:
+        count: generalized count.
+        learning_rate: exploration learning rate.
+
+    Returns:
+        The E-value, 1 for a count of 0.
+    """
     xp = namespace(count, learning_rate)
     count = as_float(count, xp)
     return xp.exp(xp.log1p(-as_float(learning_rate, xp, like=count)) * count)
 
 
 def generalized_count(e: Array, learning_rate: Array) -> Array:
-    """The generalized count of the paper's E: its logarithm to base 1 - learning_rate."""
+    """Convert the paper's E-value to a generalized count, its logarithm to base 1 - learning_rate.
+
+    Args:
+        e: E-value, in [0, 1].
+        learning_rate: exploration learning rate.
+
+    Returns:
+        The count; infinite for an E-value of 0.
+    """
     xp = namespace(e, learning_rate)
     e = as_float(e, xp)
     return guarded_log(e, xp) / xp.log1p(-as_float(learning_rate, xp, like=e))
 
 
 def mean_count(counts: Sequence[Array], learning_rate: Array) -> Array:
-    """The count whose E is the mean of the E of the counts: what a state passes on while its next action is unknown.
+    """Compute the count whose E-value is the mean of the E-values of `counts`.
 
-    `counts` is a sequence over actions, of arrays or of numbers. E of the least known
-    action is taken out of the sum, so that not all of them vanish.
+    This is the successor count (expected SARSA) while the next action is not known yet.
+
+    Args:
+        counts: one count per action, as arrays or numbers.
+        learning_rate: exploration learning rate.
+
+    Returns:
+        The count.
     """
     xp = namespace(*counts)
     least = least_of(counts, xp)
     log_decay = xp.log1p(-as_float(learning_rate, xp, like=least))
+    # Factor out E of the lowest count, so that not all terms underflow.
     share = sum(map(xp.exp, [log_decay * (count - least) for count in counts])) / len(counts)
     return least + xp.log(share) / log_decay

@@ -1,8 +1,8 @@
 """Methods of Equinox modules that are cheap to call.
 
-Equinox makes a module of every bound method, so that it can be passed through JAX; that
-takes 25 microseconds, ten times as long as the formulas behind most of ours. Methods that
-a Python loop calls at every step, and that nobody passes around, do without.
+Equinox wraps every bound method in a module so that it can be passed through JAX. That takes 25
+microseconds, ten times as long as most of our formulas. Methods that a Python loop calls at every step
+skip the wrapping.
 """
 
 from __future__ import annotations
@@ -24,5 +24,12 @@ class _PlainMethod:
 
 
 def plain_method(function: _Function) -> _Function:
-    """A method of an Equinox module that binds to a `partial`, which Equinox leaves alone."""
+    """Decorate a method of an Equinox module so that it binds to a plain `partial`.
+
+    Args:
+        function: the method.
+
+    Returns:
+        A descriptor that Equinox does not wrap.
+    """
     return cast("_Function", _PlainMethod(function))

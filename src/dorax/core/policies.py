@@ -1,7 +1,7 @@
-"""Stochastic rules f(a|s), as log-probabilities of the actions given their values.
+"""Stochastic policies f(a|s): log-probabilities of the actions given their values.
 
-An action that the state does not have has value -inf, and gets log-probability -inf.
-Any function of that shape is a policy: these two are the usual ones.
+Actions that are not available in a state have value -inf and get log-probability -inf. Any function from
+values to log-probabilities can be used as a policy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from dorax.core.checks import check_at_least, check_probability
 
 
 class EpsilonGreedy(eqx.Module):
-    """A uniformly random action with probability epsilon, else one of the best, ties shared."""
+    """Epsilon-greedy: a uniformly random action with probability epsilon, else a greedy one; ties share equally.
+
+    Args:
+        epsilon: probability of a random action.
+    """
 
     epsilon: Array
 
@@ -25,6 +29,7 @@ class EpsilonGreedy(eqx.Module):
         check_probability("epsilon", self.epsilon)
 
     def __call__(self, values: Array) -> Array:
+        """Return the log-probability of each action, given the values along the last axis."""
         xp = namespace(values, self.epsilon)
         epsilon = as_float(self.epsilon, xp, like=values)[..., None]
         is_available = xp.astype(values > -xp.inf, values.dtype)
@@ -35,7 +40,11 @@ class EpsilonGreedy(eqx.Module):
 
 
 class Softmax(eqx.Module):
-    """Boltzmann's distribution; temperature 0 is the greedy limit, ties shared."""
+    """Boltzmann exploration: probabilities proportional to exp(value / temperature).
+
+    Args:
+        temperature: 0 is the greedy limit, with ties shared equally.
+    """
 
     temperature: Array
 
@@ -43,12 +52,13 @@ class Softmax(eqx.Module):
         check_at_least("temperature", self.temperature, 0)
 
     def __call__(self, values: Array) -> Array:
+        """Return the log-probability of each action, given the values along the last axis."""
         xp = namespace(values, self.temperature)
         temperature = as_float(self.temperature, xp, like=values)[..., None]
         limits = _limits(values.dtype)
         temperature = xp.maximum(temperature, limits.tiny)
         behind = values - values.max(-1, keepdims=True)
-        # A temperature next to 0 may not push the quotient beyond the largest number.
+        # Without this bound the quotient overflows for temperatures near 0.
         furthest = limits.min * xp.minimum(temperature, limits.one)
         logits = xp.maximum(behind, furthest) / temperature
         logits = xp.where(behind > -xp.inf, logits, -xp.inf)
@@ -56,7 +66,7 @@ class Softmax(eqx.Module):
 
 
 class _Limits(NamedTuple):
-    """The ends of a floating type, as numbers of that type."""
+    """Limits of a floating dtype, as numbers of that dtype."""
 
     tiny: np.ndarray[Any, Any]
     min: np.ndarray[Any, Any]

@@ -1,9 +1,8 @@
-"""Action rules: how values and counts become an action.
+"""Action rules: choose an action from values and counts.
 
-Each rule takes the values and the counts of a state's actions (last axis), the number
-of steps so far and one uniform number, and returns the index of an action. Actions
-that are not available have value -inf. The counter-based rules are deterministic but
-for exact ties, which the uniform number breaks evenly.
+A rule is called with the values and counts of a state's actions (last axis), the number of steps so far
+and a uniform random number, and returns the index of an action. Unavailable actions have value -inf.
+The rules that use counts are deterministic except for ties, which the random number breaks uniformly.
 """
 
 from __future__ import annotations
@@ -22,24 +21,10 @@ Policy = Callable[[Any], Any]
 
 
 class Sample(eqx.Module):
-    """A random action, a ~ f."""
+    """Sample an action from a policy, a ~ f.
 
-    policy: Policy
-
-    def __check_init__(self) -> None:
-        _check_policy(self.policy)
-
-    def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array) -> Array:
-        del counts, steps
-        xp = namespace(values)
-        return draw(xp.exp(self.policy(values)), uniform, xp)
-
-
-class LLL(eqx.Module):
-    """The action whose count lags furthest behind f in ratio: argmax log f - log C.
-
-    With generalized counts this is log f - log log E, the rule that DORA acts by.
-    Actions never tried come first; among them, the likelier.
+    Args:
+        policy: log-probabilities of the actions given their values, such as `Softmax`.
     """
 
     policy: Policy
@@ -48,6 +33,29 @@ class LLL(eqx.Module):
         _check_policy(self.policy)
 
     def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array) -> Array:
+        """Return a sampled action; counts and steps are not used."""
+        del counts, steps
+        xp = namespace(values)
+        return draw(xp.exp(self.policy(values)), uniform, xp)
+
+
+class LLL(eqx.Module):
+    """Choose argmax log f - log C: the action whose count is smallest relative to its probability f.
+
+    With generalized counts this is log f - log log E, the rule of the paper's DORA agents. Untried actions
+    come first, in the order of their probability.
+
+    Args:
+        policy: log-probabilities f of the actions given their values, such as `Softmax`.
+    """
+
+    policy: Policy
+
+    def __check_init__(self) -> None:
+        _check_policy(self.policy)
+
+    def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array) -> Array:
+        """Return the chosen action; steps are not used."""
         del steps
         xp = namespace(values)
         log_f = self.policy(values)
@@ -57,7 +65,11 @@ class LLL(eqx.Module):
 
 
 class Deficit(eqx.Module):
-    """The action whose frequency lags furthest behind f: argmin C / sum C - f."""
+    """Choose argmin C / sum C - f: the action whose frequency is furthest below its probability f.
+
+    Args:
+        policy: log-probabilities f of the actions given their values, such as `Softmax`.
+    """
 
     policy: Policy
 
@@ -65,6 +77,7 @@ class Deficit(eqx.Module):
         _check_policy(self.policy)
 
     def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array) -> Array:
+        """Return the chosen action; steps are not used."""
         del steps
         xp = namespace(values)
         log_f = self.policy(values)
@@ -74,7 +87,11 @@ class Deficit(eqx.Module):
 
 
 class UCB(eqx.Module):
-    """Upper confidence bounds: argmax Q + scale * sqrt(log t / C), untried actions first."""
+    """Choose argmax Q + scale * sqrt(log t / C), an upper confidence bound; untried actions come first.
+
+    Args:
+        scale: multiplier of the confidence width.
+    """
 
     scale: Array = 1.0
 
@@ -82,6 +99,7 @@ class UCB(eqx.Module):
         check_at_least("the scale of UCB", self.scale, 0)
 
     def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array) -> Array:
+        """Return the chosen action; `steps` is t."""
         xp = namespace(values)
         log_time = xp.log(xp.maximum(as_float(steps, xp, like=values), xp.ones_like(values[..., 0])))[..., None]
         scale = as_float(self.scale, xp, like=values)[..., None]
@@ -92,21 +110,21 @@ class UCB(eqx.Module):
 
 
 def _one_if_untried(counts: Array, xp: Any) -> Array:
-    """Counts to divide by: untried actions, which are compared among themselves alone, get the same one."""
+    """Replace counts of untried actions by 1. They are only compared with each other, so any constant would do."""
     return xp.where(counts > 0, counts, 1.0)
 
 
 def _untried_first(is_allowed: Array, counts: Array, xp: Any) -> Array:
-    """The allowed actions; while some of them are untried, those alone."""
+    """Return the untried actions among the allowed ones, or all allowed ones if each has been tried."""
     is_untried = is_allowed & (counts <= 0)
     return xp.where(is_untried.any(-1, keepdims=True), is_untried, is_allowed)
 
 
 def _argmax(score: Array, is_candidate: Array, uniform: Array, xp: Any, size: Array | float = 1.0) -> Array:
-    """The candidate of best score, ties broken by `uniform`.
+    """Return the candidate with the highest score; `uniform` breaks ties.
 
-    Scores that differ by rounding alone are tied: compilers do not round every element
-    of an array in the same way. `size` is that of the numbers that a score is made from.
+    Scores that differ only by rounding are tied: compilers do not round every element of an array in the
+    same way. `size` is the magnitude of the terms that a score is the sum of.
     """
     score = xp.where(is_candidate, score, -xp.inf)
     best = score.max(-1, keepdims=True)
@@ -116,7 +134,7 @@ def _argmax(score: Array, is_candidate: Array, uniform: Array, xp: Any, size: Ar
 
 @cache
 def _rounding(dtype: Any) -> np.ndarray[Any, Any]:
-    """A relative difference that may be rounding."""
+    """Relative difference that may be due to rounding."""
     return np.asarray(8 * np.finfo(dtype).eps, dtype)
 
 

@@ -1,8 +1,7 @@
-"""Python's own numbers as an array library: what the formulas ask of one, for single numbers.
+"""Array functions for Python floats, so that the formulas of `dorax.core` also work on single numbers.
 
-A formula on single numbers spends its time in NumPy's dispatch, twenty times what the
-arithmetic takes. Loops that go one visit at a time call the same formulas with plain
-floats, and `namespace` hands them this module.
+For single numbers, NumPy's dispatch takes twenty times as long as the arithmetic. Loops that update one
+pair at a time call the same formulas with plain floats, for which `namespace` returns this module.
 """
 
 from __future__ import annotations
@@ -32,18 +31,47 @@ maximum, minimum = max, min
 
 
 def where(condition: bool, x: Any, y: Any) -> Any:
+    """Select `x` if the condition is true, else `y`.
+
+    Args:
+        condition: what to test.
+        x: value if true.
+        y: value if false.
+
+    Returns:
+        `x` or `y`.
+    """
     return x if condition else y
 
 
 def zeros_like(x: float) -> float:
+    """Return 0.0.
+
+    Args:
+        x: a number, not used.
+    """
     del x
     return 0.0
 
 
 def ones_like(x: float) -> float:
+    """Return 1.0.
+
+    Args:
+        x: a number, not used.
+    """
     del x
     return 1.0
 
 
 def logaddexp(x: float, y: float) -> float:
+    """Compute log(exp x + exp y) without overflow.
+
+    Args:
+        x: first number.
+        y: second number.
+
+    Returns:
+        The logarithm of the sum.
+    """
     return max(x, y) + log1p(exp(-abs(x - y)))
