@@ -82,12 +82,12 @@ def test_arrays_of_objects_are_not_written(path):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path, refused):
-    with refused(str(tmp_path / "nowhere.npz"), "is not there", "a saved learner"):
+    with refused(str(tmp_path / "nowhere.npz"), "does not exist", "a saved learner"):
         read_archive(tmp_path / "nowhere.npz", "learner")
 
 
 def test_a_folder_is_no_archive(tmp_path, refused):
-    with refused("no archive"):
+    with refused("not an archive"):
         read_archive(tmp_path, "learner")
 
 
@@ -153,13 +153,13 @@ def test_facts_that_are_no_dictionary_are_refused(path, refused):
 
 def test_an_archive_of_somebody_else_is_refused(tmp_path, refused):
     np.savez(tmp_path / "other.npz", weights=np.zeros(3))
-    with refused("no archive of dorax"):
+    with refused("not an archive of dorax"):
         read_archive(tmp_path / "other.npz", "learner")
     np.save(tmp_path / "one.npy", np.zeros(3))
-    with refused("no archive"):
+    with refused("not an archive"):
         read_archive(tmp_path / "one.npy", "learner")
     (tmp_path / "text.npz").write_text("not an archive at all")
-    with refused("no archive"):
+    with refused("not an archive"):
         read_archive(tmp_path / "text.npz", "learner")
 
 

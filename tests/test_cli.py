@@ -160,7 +160,7 @@ def test_without_a_terminal_every_finished_condition_is_a_line(tmp_path):
         (["atari", "freeway", "--games", "7"], "games is 7"),
         (["atari", "freeway", "--agent.capacity", "10"], "capacity is 10"),
         (["atari", "freeway", "--out", "/proc/nowhere"], "cannot write"),
-        (["play", "nowhere.npz"], "nowhere.npz is not there"),
+        (["play", "nowhere.npz"], "nowhere.npz does not exist"),
         (["run", "freeway"], "--quick"),
     ],
 )

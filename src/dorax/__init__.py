@@ -1,4 +1,4 @@
-"""dorax: directed exploration for reinforcement learning, by E-values."""
+"""dorax: directed exploration for reinforcement learning with E-values."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ __all__ = [
     "evaluate", "grid", "load", "mdps", "play", "train", "use_all_cores",
 ]  # fmt: skip
 
-# Nobody needs all of these: each is imported when it is first asked for.
+# Imported on first use, so that `import dorax` stays fast.
 _HOMES = {
     "agents.deep": ("DeepAgent",),
     "agents.linear": ("LinearAgent",),

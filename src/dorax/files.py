@@ -9,19 +9,29 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: no locks, every process acts as if it were the only one
+except ImportError:  # Windows has no fcntl: locks are skipped
     fcntl = None
 
 from dorax.core.checks import InvalidInput
 
 
 class CannotWrite(InvalidInput):
-    """A path that cannot be written to; the message is one line."""
+    """A path cannot be written to. The message is one line."""
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Generator[Path]:
-    """Yield a temporary path that replaces `path` on success and is removed otherwise."""
+    """Write a file atomically: yield a temporary path that replaces `path` on success and is removed otherwise.
+
+    Args:
+        path: the file to write; its folder is created if needed.
+
+    Yields:
+        The temporary path, in the same folder.
+
+    Raises:
+        CannotWrite: if the file cannot be written.
+    """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     with in_one_line(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,9 +47,13 @@ def replacing(path: Path) -> Generator[Path]:
 
 @contextlib.contextmanager
 def claiming(path: Path) -> Generator[bool]:
-    """Take a non-blocking lock on `path`; yields whether this process got it.
+    """Take a non-blocking lock on `path`, held until the block or the process ends.
 
-    The lock is released when the process ends, however it ends.
+    Args:
+        path: the file to lock; it need not exist.
+
+    Yields:
+        Whether this process got the lock. Always true on Windows, where there are no locks.
     """
     if fcntl is None:
         yield True
@@ -56,7 +70,7 @@ def claiming(path: Path) -> Generator[bool]:
                 yield False
                 return
             if not _is_still(file.fileno(), claim):
-                continue  # released by another process between our opening and our locking it
+                continue  # another process removed the lock file between open and flock
             try:
                 yield True
             finally:
@@ -65,7 +79,7 @@ def claiming(path: Path) -> Generator[bool]:
 
 
 def _is_still(file: int, path: Path) -> bool:
-    """Whether an open file is still the one at its path."""
+    """Return whether an open file is still the one at its path."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path))
     except FileNotFoundError:
@@ -74,7 +88,11 @@ def _is_still(file: int, path: Path) -> bool:
 
 @contextlib.contextmanager
 def in_one_line(path: Path) -> Generator[None]:
-    """Turn an OSError into one line that names `path`."""
+    """Convert an OSError in the block to a one-line `CannotWrite` that names `path`.
+
+    Args:
+        path: the path to name.
+    """
     try:
         yield
     except OSError as error:

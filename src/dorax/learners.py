@@ -1,4 +1,4 @@
-"""What to do with a trained learner: load it, evaluate it, watch it play."""
+"""Load, evaluate and record trained learners."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _CLASSES: dict[str, type] = {
 
 
 def load(path: str | os.PathLike[str], agent: Any = None) -> Learner:
-    """A learner that `save` wrote, which goes on as if it had never stopped.
+    """Load a learner that was saved with `save`; it continues exactly where it stopped.
 
     Args:
         path: the file.
-        agent: the agent, needed only if a part of it is your own code, which a file cannot hold.
+        agent: the agent; needed only if it contains code of your own, which the file cannot hold.
 
     Returns:
-        The learner: a `TabularLearner` for tables, else a `Learner`.
+        A `TabularLearner` for tables, else a `Learner`.
     """
     facts, arrays, spec = read_learner(path)
     if agent is None and facts["agent"] is None:
         raise InvalidInput(
-            f"{path} holds an agent with parts of your own ({facts['words']}); allowed: load(path, agent=...)"
+            f"{path} holds an agent that contains your own code ({facts['words']}); allowed: load(path, agent=...)"
         )
     if agent is not None and (plain(agent), words_of(agent)) != (facts["agent"], facts["words"]):
-        raise InvalidInput(f"{path} holds the agent {facts['words']}; allowed: the one given, {words_of(agent)}")
+        raise InvalidInput(f"agent is {words_of(agent)}; allowed: the agent in {path}, {facts['words']}")
     try:
         agent = rebuilt(facts["agent"], _CLASSES) if agent is None else agent
         kind = TabularLearner if isinstance(agent, TabularAgent) else Learner
@@ -59,15 +59,15 @@ def load(path: str | os.PathLike[str], agent: Any = None) -> Learner:
 def evaluate(
     learner: Learner, env: Any, episodes: int = 10, *, greedy: bool = True, max_steps: int | None = None, seed: int = 0
 ) -> np.ndarray:
-    """Let a learner play, without learning anything.
+    """Play episodes with a learner, without learning.
 
     Args:
         learner: the learner.
         env: a finite MDP, a functional environment, a Gymnasium environment, or the id of one.
-        episodes: the episodes to play.
-        greedy: take the action of highest value; otherwise, what the learner's rule chooses.
-        max_steps: the most steps of an episode, if the environment sets no limit of its own.
-        seed: of the environment.
+        episodes: number of episodes.
+        greedy: take the action with the highest value; otherwise follow the learner's rule.
+        max_steps: time limit of an episode, for environments without one.
+        seed: seed of the environment.
 
     Returns:
         The return of every episode.
@@ -96,18 +96,18 @@ def play(
     frames_a_second: int = 15,
     seed: int = 0,
 ) -> float:
-    """Film a learner that plays greedily, with the values and counts of its actions beside the picture.
+    """Record a GIF of a learner that plays greedily, with the values and counts of its actions beside the picture.
 
     Args:
         learner: the learner.
         env: a finite MDP, a functional environment, a Gymnasium environment that renders `rgb_array`, or an id.
         path: the GIF to write.
-        steps: the most steps to show; one episode at most.
-        frames_a_second: steps shown in a second.
-        seed: of the environment.
+        steps: maximum number of steps; at most one episode is shown.
+        frames_a_second: frames per second, one for each step.
+        seed: seed of the environment.
 
     Returns:
-        The return of what is shown.
+        The return of the steps shown.
     """
     check_whole("steps", steps)
     played = playable(env, render_mode="rgb_array")

@@ -174,7 +174,7 @@ def test_an_agent_with_parts_of_your_own_is_given_again_to_load_it(tmp_path):
     learner = dorax.TabularLearner(agent, 4, 2)
     learner.observe(0, 1, 1.0, 2, False)
     learner.save(tmp_path / "own.npz")
-    with pytest.raises(dorax.InvalidInput, match="parts of your own"):
+    with pytest.raises(dorax.InvalidInput, match="your own code"):
         dorax.load(tmp_path / "own.npz")
     np.testing.assert_array_equal(dorax.load(tmp_path / "own.npz", agent).q_table, learner.q_table)
 

@@ -52,7 +52,7 @@ def test_a_temperature_grows_with_what_there_is_to_gain():
     ("arguments", "words"),
     [
         (["brigde"], "MDP 'brigde' is unknown; allowed: bridge,"),
-        (["nowhere.txt"], "nowhere.txt is not there"),
+        (["nowhere.txt"], "nowhere.txt does not exist"),
         (["bridge", "--agent", "e-value"], "agent 'e-value' is unknown; allowed: e-values,"),
         (["bridge", "--agent", "visits", "visits"], "one, or two that differ"),
         (["bridge", "--agent", "visits", "softmax", "e-values"], "one, or two that differ"),

@@ -82,7 +82,7 @@ def test_blank_lines_around_it_its_indentation_and_its_line_ends_do_not_matter(t
         ("\nS..\n\n..G", "line 3 has 0 cells, line 2 has 3"),
         ("S..\n.?G", "line 2, column 2 is '?'"),
         ("S .G", "line 1, column 2 is ' '"),
-        ("S.x.G", "no way leads from a start to a goal"),
+        ("S.x.G", "no goal can be reached from a start"),
     ],
 )
 def test_a_drawing_that_is_no_maze_is_one_line(text, words, refused):
@@ -99,7 +99,7 @@ def test_a_file_is_a_maze_of_its_name(tmp_path, encoding):
 
 
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path, refused):
-    with refused("nowhere.txt is not there"):
+    with refused("nowhere.txt does not exist"):
         mdps.read_maze(tmp_path / "nowhere.txt")
     with refused(f"cannot read {tmp_path}: is a directory"):
         mdps.read_maze(tmp_path)

@@ -61,7 +61,7 @@ def check_optional_counter(rule: Any, counter: Any, bonus: Any) -> None:
         raise InvalidInput("bonus is given without a counter; allowed: a bonus with Visits or EValues")
     if counter is None and isinstance(rule, LLL | Deficit | UCB):
         name = type(rule).__name__
-        raise InvalidInput(f"rule is {name} without a counter to count by; allowed: {name} with Visits or EValues")
+        raise InvalidInput(f"rule is {name} without a counter; allowed: {name} with Visits or EValues")
 
 
 def check_functional(name: str, env: Any) -> None:

@@ -1,7 +1,7 @@
-"""Worlds to step through: as pure functions, and registered with Gymnasium.
+"""Environments: functional ones in JAX, and environments registered with Gymnasium.
 
-`import dorax` registers them: Gymnasium no longer reads entry points of other packages.
-What Gymnasium makes is imported when one is made.
+`import dorax` registers the Gymnasium environments, since Gymnasium no longer reads entry points of other
+packages. Their modules are imported when an environment is made.
 """
 
 from dorax.envs.acrobot import SparseAcrobot
@@ -13,7 +13,7 @@ _STEPS_OF_CLASSICS = {"SparseMountainCar": 1000, "SparseAcrobot": 500}
 
 
 def register() -> None:
-    """Make `dorax/Bridge-v0` and its sisters known to Gymnasium."""
+    """Register `dorax/Bridge-v0` and the other environments with Gymnasium."""
     from gymnasium.envs.registration import register as register_env
 
     for name in _WORLDS:

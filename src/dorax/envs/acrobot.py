@@ -1,7 +1,8 @@
-"""Acrobot with a sparse reward: two links hang from a bar, only the joint between them has a motor.
+"""Acrobot with a sparse reward.
 
-The tip has to swing above the bar by the length of a link; nothing is paid before. The dynamics are Gymnasium's
-Acrobot-v1, the equations of the book (Sutton and Barto, 1998) over one step of Runge and Kutta.
+Two links hang from a fixed point and only the joint between them is actuated. The reward is given when the
+tip swings above the fixed point by the length of a link. The dynamics are those of Gymnasium's Acrobot-v1: the
+equations of Sutton and Barto (1998), integrated by one Runge-Kutta step.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ Observes = Literal["vector", "angles"]
 
 
 class AcrobotState(NamedTuple):
-    """The angle of the first link from hanging down, of the second from the first, and how fast they grow."""
+    """State of the acrobot.
+
+    Attributes:
+        first_angle: angle of the first link; 0 points down.
+        second_angle: angle of the second link relative to the first.
+        first_velocity: angular velocity of the first link.
+        second_velocity: angular velocity of the second link.
+        time: steps since the start of the episode.
+    """
 
     first_angle: jax.Array
     second_angle: jax.Array
@@ -32,6 +41,24 @@ class AcrobotState(NamedTuple):
 
 
 class AcrobotParams(NamedTuple):
+    """Parameters of the acrobot; the defaults are Gymnasium's.
+
+    Attributes:
+        first_length: length of the first link.
+        first_mass: mass of the first link.
+        second_mass: mass of the second link.
+        first_centre: distance from the first link's start to its centre of mass.
+        second_centre: distance from the second link's start to its centre of mass.
+        inertia: moment of inertia of each link.
+        gravity: gravitational acceleration.
+        torque: torque of actions 0 (negative) and 2 (positive).
+        step_seconds: seconds per step.
+        max_first_speed: bound on the first link's angular velocity.
+        max_second_speed: bound on the second link's angular velocity.
+        goal_height: height of the tip above the fixed point at which the episode terminates.
+        max_steps_in_episode: time limit.
+    """
+
     first_length: float = 1.0
     first_mass: float = 1.0
     second_mass: float = 1.0
@@ -48,10 +75,14 @@ class AcrobotParams(NamedTuple):
 
 
 class SparseAcrobot(FunctionalEnv):
-    """Reward 1 on reaching the height, 0 otherwise. Actions turn the motor back (0), not at all (1) or forth (2).
+    """Acrobot with reward 1 for reaching the goal height and 0 otherwise.
 
-    It observes a "vector", the cosine and sine of each angle and the two velocities, as Gymnasium's does;
-    or the "angles" from -π to π with the velocities: fewer numbers to tile, but with a jump when a link goes over.
+    The actions apply negative (0), no (1) or positive (2) torque.
+
+    Args:
+        observes: `"vector"` observes the cosine and sine of each angle and the two velocities, as Gymnasium
+            does. `"angles"` observes the angles in [-π, π] and the velocities: fewer dimensions for tile coding,
+            but with a jump where an angle wraps around.
     """
 
     observes: Observes = eqx.field(default="vector", static=True)
@@ -62,6 +93,7 @@ class SparseAcrobot(FunctionalEnv):
 
     @property
     def default_params(self) -> AcrobotParams:
+        """The default parameters."""
         return AcrobotParams()
 
     def reset_env(self, key: jax.Array, params: AcrobotParams) -> tuple[jax.Array, AcrobotState]:
@@ -71,7 +103,7 @@ class SparseAcrobot(FunctionalEnv):
     def step_env(
         self, key: jax.Array, state: AcrobotState, action: Any, params: AcrobotParams
     ) -> tuple[jax.Array, AcrobotState, jax.Array, jax.Array, dict[str, Any]]:
-        torque = (jnp.int32(action) - 1) * params.torque  # an unsigned 0 - 1 would be a mighty torque
+        torque = (jnp.int32(action) - 1) * params.torque  # int32: an unsigned 0 - 1 would overflow
         first, second, first_velocity, second_velocity = _after_one_step(jnp.stack(state[:4]), torque, params)
         state = AcrobotState(
             _wrapped(first),
@@ -96,13 +128,13 @@ class SparseAcrobot(FunctionalEnv):
         first, second, *velocities, _ = state
         if self.observes == "angles":
             return jnp.stack([first, second, *velocities])
-        # A compiled cosine may exceed 1 by its last bit, and the space would not contain it.
+        # A compiled cosine may exceed 1 by rounding, which the observation space would not contain.
         turns = jnp.clip(jnp.stack([cos(first), sin(first), cos(second), sin(second)]), -1, 1)
         return jnp.concatenate([turns, jnp.stack(velocities)])
 
 
 def _after_one_step(y: jax.Array, torque: jax.Array, params: AcrobotParams) -> jax.Array:
-    """Angles and velocities `step_seconds` later, by the classical method of Runge and Kutta."""
+    """Integrate angles and velocities over one step by the classical Runge-Kutta method."""
     seconds = params.step_seconds
     k1 = _derivative(y, torque, params)
     k2 = _derivative(y + seconds / 2 * k1, torque, params)
@@ -112,7 +144,7 @@ def _after_one_step(y: jax.Array, torque: jax.Array, params: AcrobotParams) -> j
 
 
 def _derivative(y: jax.Array, torque: jax.Array, params: AcrobotParams) -> jax.Array:
-    """Velocities and accelerations; d1, d2, phi1 and phi2 as the book calls them."""
+    """Return velocities and accelerations; d1, d2, phi1 and phi2 are the names of Sutton and Barto."""
     first, second, first_velocity, second_velocity = y
     m1, m2, inertia, gravity = params.first_mass, params.second_mass, params.inertia, params.gravity
     l1, c1, c2 = params.first_length, params.first_centre, params.second_centre
@@ -129,6 +161,6 @@ def _derivative(y: jax.Array, torque: jax.Array, params: AcrobotParams) -> jax.A
 
 
 def _wrapped(angle: jax.Array) -> jax.Array:
-    """The same direction from -π to π; clipped, since taking turns off a rounded angle may leave a bit beyond π."""
+    """Wrap an angle to [-π, π]. It is clipped as well, since rounding may leave it slightly beyond π."""
     turns = jnp.ceil((jnp.abs(angle) - pi) / (2 * pi))
     return jnp.clip(angle - jnp.sign(angle) * turns * 2 * pi, -pi, pi)

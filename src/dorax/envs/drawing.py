@@ -1,4 +1,4 @@
-"""Pictures of a finite MDP and of where its visitor stands, as text and as pixels."""
+"""Drawings of a finite MDP and the agent's position, as text and as images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ _CELL = 24  # pixels
 
 
 def layout_of(mdp: MDP) -> Layout:
-    """How an MDP is drawn. Where nothing says how states lie, they lie in rows of equal length."""
+    """Return the layout of an MDP.
+
+    Args:
+        mdp: the MDP.
+
+    Returns:
+        Its own layout, or its states in rows of equal length if it has none.
+    """
     if mdp.layout is not None:
         return mdp.layout
     width = int(np.ceil(np.sqrt(mdp.states)))
@@ -33,7 +40,16 @@ def layout_of(mdp: MDP) -> Layout:
 
 
 def as_text(mdp: MDP, state: int, last_action: int | None) -> str:
-    """The grid with the visitor as `@`, and the action that led here."""
+    """Draw the grid as text, with the agent as `@`.
+
+    Args:
+        mdp: the MDP.
+        state: the agent's state.
+        last_action: action shown below the grid, if there is one.
+
+    Returns:
+        The text.
+    """
     layout = layout_of(mdp)
     rows = [list(row) for row in layout.rows]
     row, column = layout.cells[state]
@@ -44,7 +60,15 @@ def as_text(mdp: MDP, state: int, last_action: int | None) -> str:
 
 
 def as_image(mdp: MDP, state: int) -> np.ndarray:
-    """The grid in colours, the visitor as a disc: height x width x 3, uint8."""
+    """Draw the grid as an image, with the agent as a disc.
+
+    Args:
+        mdp: the MDP.
+        state: the agent's state.
+
+    Returns:
+        An image, height x width x 3, uint8.
+    """
     layout = layout_of(mdp)
     cells = np.array([[_COLOURS[cell] for cell in row] for row in layout.rows], np.uint8)
     image = cells.repeat(_CELL, axis=0).repeat(_CELL, axis=1)

@@ -1,4 +1,4 @@
-"""Pictures of a learner at play: what it sees beside bars for what it thinks of its actions, as a GIF."""
+"""GIFs of a learner that plays, with its values and counts drawn as bars beside the picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from dorax.files import replacing
 
 
 class Moment(NamedTuple):
-    """A picture, the value and the count of every action, the one taken, and the score so far."""
+    """One frame of a GIF.
+
+    Attributes:
+        picture: picture of the environment, height x width x 3, uint8.
+        values: value of every action.
+        counts: count of every action, or None.
+        action: the action taken.
+        score: return so far.
+    """
 
     picture: np.ndarray
     values: np.ndarray
@@ -23,16 +31,16 @@ class Moment(NamedTuple):
 
 
 def write_gif(path: Path, moments: Iterator[Moment], names: Sequence[str], frames_a_second: int = 15) -> float:
-    """Write the moments as a GIF.
+    """Write moments as a GIF.
 
     Args:
         path: the file.
-        moments: one a step.
-        names: the names of the actions.
-        frames_a_second: moments shown in a second.
+        moments: one for each frame.
+        names: names of the actions.
+        frames_a_second: frames per second.
 
     Returns:
-        The score shown last.
+        The score of the last moment.
     """
     from PIL import Image
 
@@ -41,7 +49,7 @@ def write_gif(path: Path, moments: Iterator[Moment], names: Sequence[str], frame
         pictures.append(Image.fromarray(drawn(moment, names)))
         score = moment.score
     if not pictures:
-        raise InvalidInput("there is no moment to show; allowed: one or more")
+        raise InvalidInput("there are no moments to show; allowed: one or more")
     with replacing(Path(path)) as unfinished:
         pictures[0].save(
             unfinished,
@@ -55,7 +63,15 @@ def write_gif(path: Path, moments: Iterator[Moment], names: Sequence[str], frame
 
 
 def drawn(moment: Moment, names: Sequence[str]) -> np.ndarray:
-    """One picture. Bars of values are measured from the least of them, since only differences matter."""
+    """Draw one moment. Bars of values start at the lowest of them, since only differences matter.
+
+    Args:
+        moment: what to draw.
+        names: names of the actions.
+
+    Returns:
+        An image, height x width x 3, uint8.
+    """
     from PIL import Image, ImageDraw
 
     screen = Image.fromarray(moment.picture)

@@ -1,4 +1,4 @@
-"""Any finite MDP as a Gymnasium environment."""
+"""Gymnasium environments of finite MDPs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from dorax.mdps import MDP
 
 
 class FiniteEnv(gymnasium.Env[Any, Any]):
-    """A finite MDP to step through. States and actions are numbers.
+    """A Gymnasium environment of a finite MDP, with discrete observations and actions.
 
-    Actions that a state lacks leave it unchanged and pay nothing; `info["action_mask"]`
-    tells which ones it has. The time limit of the MDP truncates.
+    An action that the state does not have leaves the state unchanged, with reward 0; `info["action_mask"]` marks
+    the available ones. The MDP's `max_steps` truncates episodes.
+
+    Args:
+        mdp: the MDP.
+        render_mode: `"ansi"`, `"rgb_array"` or None.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own convention
@@ -30,7 +34,7 @@ class FiniteEnv(gymnasium.Env[Any, Any]):
 
     @property
     def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
-        """The transition table in Gymnasium's form."""
+        """The transition table in Gymnasium's format."""
         mdp = self.mdp
         return {
             s: {
@@ -49,12 +53,14 @@ class FiniteEnv(gymnasium.Env[Any, Any]):
         }
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        """Start an episode; see `gymnasium.Env.reset`."""
         super().reset(seed=seed, options=options)
         self._state = int(self.np_random.choice(self.mdp.states, p=self.mdp.start))
         self._steps, self._last_action = 0, None
         return self._state, self._info()
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Take one step; see `gymnasium.Env.step`."""
         s, a = self._state, int(action)
         reward, terminated = 0.0, False
         if self.mdp.available[s, a]:
@@ -66,6 +72,7 @@ class FiniteEnv(gymnasium.Env[Any, Any]):
         return self._state, reward, terminated, not terminated and self._steps >= self.mdp.max_steps, self._info()
 
     def render(self) -> Any:
+        """Return the grid as text or as an image, depending on the render mode."""
         if self.render_mode == "ansi":
             return drawing.as_text(self.mdp, self._state, self._last_action)
         if self.render_mode == "rgb_array":

@@ -1,6 +1,6 @@
-"""Environments as pure functions, so that training compiles whole and many lanes step side by side.
+"""Environments as pure functions, so that training compiles as a whole and many lanes step in parallel.
 
-The interface is gymnax 1.0's: whoever takes one of our environments takes one of gymnax's too.
+The interface is that of gymnax 1.0: code that takes these environments also takes gymnax's.
 """
 
 from __future__ import annotations
@@ -20,56 +20,103 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class FunctionalEnv(eqx.Module):
-    """An environment that remembers nothing: its state goes in and comes out.
+    """Base class of functional environments: the state is an argument and a return value.
 
-    Fields are static configuration only, so that equal environments hash equal and share what was
-    compiled. Numbers that may change without compiling again, the time limit among them, are `params`.
-    A state counts the steps of its episode in `time`.
+    Fields are static configuration, so that equal environments have equal hashes and share compiled programs.
+    Numbers that may change without recompilation, such as the time limit, are in `params`. The field `time` of a
+    state counts the steps of the episode.
     """
 
     @property
     @abstractmethod
-    def default_params(self) -> Any: ...
+    def default_params(self) -> Any:
+        """The default parameters."""
+        ...
 
     @abstractmethod
     def reset_env(self, key: jax.Array, params: Any) -> tuple[jax.Array, Any]:
-        """The observation and the state that an episode starts with."""
+        """Start an episode.
+
+        Args:
+            key: random key.
+            params: parameters of the environment.
+
+        Returns:
+            The first observation and the state.
+        """
 
     @abstractmethod
     def step_env(
         self, key: jax.Array, state: Any, action: Any, params: Any
     ) -> tuple[jax.Array, Any, jax.Array, jax.Array, dict[str, Any]]:
-        """One step of the episode: observation, state, reward, terminated, info."""
+        """Take one step, without starting a new episode at the end.
+
+        Args:
+            key: random key.
+            state: state of the environment.
+            action: index of the action.
+            params: parameters of the environment.
+
+        Returns:
+            The observation, the state, the reward, whether the episode terminated, and an info dictionary.
+        """
 
     @abstractmethod
-    def observation_space(self, params: Any) -> gymnasium.spaces.Box: ...
+    def observation_space(self, params: Any) -> gymnasium.spaces.Box:
+        """Return the observation space for these parameters."""
+        ...
 
     @abstractmethod
-    def action_space(self, params: Any) -> gymnasium.spaces.Discrete: ...
+    def action_space(self, params: Any) -> gymnasium.spaces.Discrete:
+        """Return the action space for these parameters."""
+        ...
 
     @property
     def num_actions(self) -> int:
+        """The number of actions."""
         return int(self.action_space(self.default_params).n)
 
     @property
     def name(self) -> str:
+        """The name of the environment: that of its class."""
         return type(self).__name__
 
     def is_truncated(self, state: Any, params: Any) -> jax.Array:
+        """Return whether the state has reached the time limit."""
         return state.time >= params.max_steps_in_episode
 
     @jax.jit(static_argnums=0)
     def reset(self, key: jax.Array, params: Any = None) -> tuple[jax.Array, Any]:
+        """Start an episode.
+
+        Args:
+            key: random key.
+            params: parameters of the environment; by default `default_params`.
+
+        Returns:
+            The first observation and the state.
+        """
         return self.reset_env(key, self.default_params if params is None else params)
 
     @jax.jit(static_argnums=0)
     def step(
         self, key: jax.Array, state: Any, action: Any, params: Any = None
     ) -> tuple[jax.Array, Any, jax.Array, jax.Array, jax.Array, dict[str, Any]]:
-        """One step; where it ends the episode, observation and state are those of the next one.
+        """Take one step; at the end of an episode, start a new one.
 
-        What was observed at the end is `info["final_observation"]`. An episode that reaches its end with its
-        last step is both terminated and truncated: bootstrap from the final observation unless terminated.
+        At the end, observation and state are those of the new episode, and the last observation is
+        `info["final_observation"]`. An episode that reaches its goal with the last step allowed is both terminated
+        and truncated: bootstrap from the final observation unless terminated.
+
+        Args:
+            key: random key.
+            state: state of the environment.
+            action: index of the action.
+            params: parameters of the environment; by default `default_params`.
+
+        Returns:
+            The observation, the state, the reward, whether the episode terminated, whether it was truncated, and an
+            info dictionary.
         """
         params = self.default_params if params is None else params
         step_key, reset_key = jax.random.split(key)
@@ -86,13 +133,23 @@ class FunctionalEnv(eqx.Module):
 
 
 def check_spaces(env: Any, params: Any) -> tuple[np.ndarray, np.ndarray, int]:
-    """The lowest and highest observation and the number of actions; raise unless vectors meet numbered actions.
+    """Check that observations are vectors and actions are discrete.
 
-    Spaces are told by what they have, not by their class: gymnax brings its own. Bounds may be infinite; the
-    largest number that there is, which some environments declare, is as good as infinite.
+    Spaces are recognised by their attributes instead of their class, since gymnax has its own. Bounds may be
+    infinite; the largest float32, which some environments declare, counts as infinite.
+
+    Args:
+        env: a functional environment.
+        params: its parameters.
+
+    Returns:
+        The lowest and the highest observation, and the number of actions.
+
+    Raises:
+        InvalidInput: if the spaces are of other kinds.
     """
     actions, observations = env.action_space(params), env.observation_space(params)
-    # MultiBinary has an n as well, but its shape is not ().
+    # MultiBinary also has an n, but its shape is not ().
     is_discrete = hasattr(actions, "n") and actions.shape == () and getattr(actions, "start", 0) == 0
     _check_space(f"the action space of {env.name}", actions, "a Discrete space that starts at 0", is_discrete)
     is_vector = all(hasattr(observations, part) for part in ("low", "high")) and len(observations.shape) == 1

@@ -1,8 +1,8 @@
-"""Mountain car with a sparse reward: nothing tells the way to the goal before it was reached once.
+"""Mountain car with a sparse reward.
 
-The car is too weak to climb the hill and has to swing up, away from the goal first. Uniformly random actions
-hardly ever get it there, which makes the task one of exploration. The dynamics are Gymnasium's MountainCar-v0
-(Moore, 1990).
+The car is too weak to drive up the hill and has to gain momentum by driving away from the goal first. Uniformly
+random actions hardly ever reach the goal, so the task needs exploration. The dynamics are those of Gymnasium's
+MountainCar-v0 (Moore, 1990).
 """
 
 from __future__ import annotations
@@ -18,12 +18,33 @@ from dorax.envs.functional import FunctionalEnv
 
 
 class MountainCarState(NamedTuple):
+    """State of the mountain car.
+
+    Attributes:
+        position: position of the car.
+        velocity: velocity of the car.
+        time: steps since the start of the episode.
+    """
+
     position: jax.Array
     velocity: jax.Array
     time: jax.Array
 
 
 class MountainCarParams(NamedTuple):
+    """Parameters of the mountain car; the defaults are Gymnasium's except for the time limit.
+
+    Attributes:
+        min_position: left wall.
+        max_position: right end of the track.
+        max_speed: bound on the velocity.
+        goal_position: position at which the episode terminates.
+        goal_velocity: smallest velocity that counts at the goal.
+        force: acceleration by actions 0 (left) and 2 (right).
+        gravity: strength of gravity.
+        max_steps_in_episode: time limit.
+    """
+
     min_position: float = -1.2
     max_position: float = 0.6
     max_speed: float = 0.07
@@ -35,10 +56,14 @@ class MountainCarParams(NamedTuple):
 
 
 class SparseMountainCar(FunctionalEnv):
-    """Reward 1 on reaching the goal, 0 otherwise. Actions push left (0), not at all (1) or right (2)."""
+    """Mountain car with reward 1 for reaching the goal and 0 otherwise.
+
+    The actions push left (0), not at all (1) or right (2).
+    """
 
     @property
     def default_params(self) -> MountainCarParams:
+        """The default parameters."""
         return MountainCarParams()
 
     def reset_env(self, key: jax.Array, params: MountainCarParams) -> tuple[jax.Array, MountainCarState]:
@@ -49,7 +74,7 @@ class SparseMountainCar(FunctionalEnv):
     def step_env(
         self, key: jax.Array, state: MountainCarState, action: Any, params: MountainCarParams
     ) -> tuple[jax.Array, MountainCarState, jax.Array, jax.Array, dict[str, Any]]:
-        push = (jnp.int32(action) - 1) * params.force  # an unsigned 0 - 1 would be a mighty push
+        push = (jnp.int32(action) - 1) * params.force  # int32: an unsigned 0 - 1 would overflow
         velocity = state.velocity + (push - params.gravity * jnp.cos(3 * state.position))
         velocity = jnp.clip(velocity, -params.max_speed, params.max_speed)
         position = jnp.clip(state.position + velocity, params.min_position, params.max_position)

@@ -1,4 +1,4 @@
-"""Any environment of ours as a Gymnasium environment, to play an episode in and to look at."""
+"""Gymnasium environments from MDPs, functional environments and ids, to play and render episodes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from dorax.core.checks import InvalidInput, in_brief
 from dorax.envs.finite import FiniteEnv
 from dorax.mdps import MDP
 
-_SIDE = 200  # pixels of a picture of an environment that draws none itself
+_SIDE = 200  # pixels, for environments that cannot render themselves
 
 
 class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
-    """A functional environment to step through.
+    """A Gymnasium environment of a functional environment.
 
-    Ours are drawn as Gymnasium draws its own; others show their observation as bars.
+    `SparseMountainCar` and `SparseAcrobot` are rendered as Gymnasium renders its own; other environments show
+    their observation as bars.
+
+    Args:
+        env: the functional environment.
+        params: its parameters; by default its `default_params`.
+        render_mode: `"rgb_array"` or None.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012 - Gymnasium's own convention
@@ -39,19 +45,21 @@ class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode; see `gymnasium.Env.reset`."""
         super().reset(seed=seed, options=options)
         observation, self._state = self._reset(self._key(), self._params)
         self._observation = np.asarray(observation, np.float32)
         return self._observation, {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Take one step; see `gymnasium.Env.step`."""
         observation, self._state, reward, terminated, _ = self._step(self._key(), self._state, action, self._params)
         self._observation = np.asarray(observation, np.float32)
         truncated = bool(self._is_truncated(self._state, self._params))
         return self._observation, float(reward), bool(terminated), truncated and not bool(terminated), {}
 
     def render(self) -> Any:
-        """A picture, if the mode is `rgb_array`: as Gymnasium draws it where it knows this environment, else bars."""
+        """Return an image if the render mode is `rgb_array`, else None."""
         if self.render_mode is None:
             return None
         name = {"SparseMountainCar": "MountainCar-v0", "SparseAcrobot": "Acrobot-v1"}.get(type(self._env).__name__)
@@ -67,7 +75,18 @@ class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
 
 
 def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-    """A Gymnasium environment of a finite MDP, a functional environment, or of one already, by itself or by its id."""
+    """Make a Gymnasium environment.
+
+    Args:
+        env: a finite MDP, a functional environment, a Gymnasium environment (returned unchanged) or an id.
+        render_mode: render mode of an environment that is made here.
+
+    Returns:
+        The environment.
+
+    Raises:
+        InvalidInput: if `env` is something else or cannot be made.
+    """
     if isinstance(env, str):
         return _made(env, render_mode)
     if isinstance(env, gymnasium.Env):
@@ -84,7 +103,7 @@ def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any
 def _made(name: str, render_mode: str | None) -> Any:
     try:
         made = gymnasium.make(name, render_mode=render_mode)
-        if render_mode is not None:  # some find out only now that they cannot draw
+        if render_mode is not None:  # missing rendering dependencies only show here
             made.reset()
             made.render()
     except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError, gymnasium.error.Error) as error:
@@ -99,7 +118,7 @@ def _made(name: str, render_mode: str | None) -> Any:
 
 
 def _bars(observation: np.ndarray) -> np.ndarray:
-    """A bar for every number of an observation, between the largest sizes seen in it."""
+    """Draw an observation as bars, scaled to its largest absolute value."""
     numbers = np.asarray(observation, float).ravel()[:_SIDE]
     picture = np.full((_SIDE, _SIDE, 3), 255, np.uint8)
     size = max(float(np.abs(numbers).max(initial=0.0)), 1e-9)

@@ -1,4 +1,4 @@
-"""The environments that carry a name: each is a finite MDP with its keywords."""
+"""The registered environments of finite MDPs; see `dorax.mdps`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,49 @@ from dorax.envs.finite import FiniteEnv
 
 
 class BridgeEnv(FiniteEnv):
+    """`dorax/Bridge-v0`; see `dorax.mdps.bridge`.
+
+    Args:
+        length: number of cells.
+        normalised: use rewards in [0, 1].
+        render_mode: `"ansi"`, `"rgb_array"` or None.
+    """
+
     def __init__(self, length: int = 15, normalised: bool = False, render_mode: str | None = None) -> None:
         super().__init__(mdps.bridge(length, normalised=normalised), render_mode)
 
 
 class TreeEnv(FiniteEnv):
+    """`dorax/Tree-v0`; see `dorax.mdps.tree`.
+
+    Args:
+        leaves: number of leaves.
+        render_mode: `"ansi"`, `"rgb_array"` or None.
+    """
+
     def __init__(self, leaves: int = 5, render_mode: str | None = None) -> None:
         super().__init__(mdps.tree(leaves), render_mode)
 
 
 class CliffEnv(FiniteEnv):
+    """`dorax/Cliff-v0`; see `dorax.mdps.cliff`.
+
+    Args:
+        render_mode: `"ansi"`, `"rgb_array"` or None.
+    """
+
     def __init__(self, render_mode: str | None = None) -> None:
         super().__init__(mdps.cliff(), render_mode)
 
 
 class DeepSeaEnv(FiniteEnv):
+    """`dorax/DeepSea-v0`; see `dorax.mdps.deep_sea`.
+
+    Args:
+        size: number of rows and of columns.
+        seed: seed of the random action mapping.
+        render_mode: `"ansi"`, `"rgb_array"` or None.
+    """
+
     def __init__(self, size: int = 10, seed: int = 0, render_mode: str | None = None) -> None:
         super().__init__(mdps.deep_sea(size, seed), render_mode)

@@ -1,7 +1,7 @@
-"""Tile coding: overlapping grids, each shifted against the others, so that nearby points share tiles.
+"""Tile coding: overlapping grids, offset against each other, so that nearby points share tiles.
 
-Every tile has an index of its own (nothing is hashed), and a point is described by the
-tiles that it lies in, one of each tiling: never by a dense vector.
+Every tile has its own index (no hashing). A point is represented by the indices of its active tiles, one per
+tiling, not by a dense vector.
 """
 
 from __future__ import annotations
@@ -18,12 +18,17 @@ from dorax.core.checks import InvalidInput
 
 
 class TileCoder(eqx.Module):
-    """`tilings` grids of `tiles` tiles a dimension over a box.
+    """A tile coder over a box.
 
-    Tilings are displaced asymmetrically, by the odd numbers 1, 3, 5, ... along the
-    dimensions (Miller and Glanz, 1996): by equal steps the tiles would line up along
-    the diagonal and generalize further that way than across it. Choose a power of two
-    for `tilings`: an odd number that divides it would displace a dimension by less.
+    Tilings have asymmetric offsets, by the odd numbers 1, 3, 5, ... along the dimensions (Miller and Glanz,
+    1996): with equal offsets the tiles would line up along the diagonal and generalize further in that direction.
+    Choose a power of two for `tilings`: an odd number that divides it would reduce the offsets of a dimension.
+
+    Args:
+        low: lower bounds of the observations.
+        high: upper bounds of the observations.
+        tiles: tiles per dimension: one number for all dimensions, or one for each.
+        tilings: number of tilings.
     """
 
     low: tuple[float, ...] = eqx.field(static=True)
@@ -40,13 +45,13 @@ class TileCoder(eqx.Module):
     def __check_init__(self) -> None:
         if len(self.low) != len(self.high) or not self.low:
             raise InvalidInput(
-                f"low has {len(self.low)} and high {len(self.high)} numbers; allowed: as many, 1 or more"
+                f"low has {len(self.low)} and high {len(self.high)} numbers; allowed: the same number, 1 or more"
             )
         for low, high in zip(self.low, self.high, strict=True):
             if not (np.isfinite(low) and np.isfinite(high) and low < high):
                 raise InvalidInput(
                     f"the bounds of an observation are {low:g} and {high:g}; allowed: finite ones, the lower first "
-                    "(tiles must end somewhere: wrap the environment to clip what it observes)"
+                    "(tile coding needs bounds: wrap the environment to clip its observations)"
                 )
         if len(self.tiles) != len(self.low) or not all(_is_whole(n) for n in self.tiles):
             raise InvalidInput(
@@ -57,13 +62,17 @@ class TileCoder(eqx.Module):
 
     @property
     def size(self) -> int:
-        """The number of tiles. A displaced grid needs one more along each dimension."""
+        """The number of tiles. An offset grid needs one more along each dimension."""
         return self.tilings * math.prod(int(n) + 1 for n in self.tiles)
 
     def active(self, observation: Array) -> Array:
-        """The tile of each tiling that holds the point (last axis: dimensions in, tilings out).
+        """Return the active tiles.
 
-        A point outside the box counts as the nearest one inside.
+        Args:
+            observation: points, with dimensions along the last axis; points outside the box are clipped to it.
+
+        Returns:
+            Indices of tiles, one per tiling along the last axis.
         """
         xp = namespace(observation)
         observation = as_float(observation, xp)
@@ -72,6 +81,14 @@ class TileCoder(eqx.Module):
         return xp.sum(cells(observation, self.grid(observation.dtype)) * strides[1:], axis=-1, dtype=xp.int32) + first
 
     def grid(self, dtype: Any) -> Grid:
+        """Return the grids as arrays.
+
+        Args:
+            dtype: floating dtype of the arrays.
+
+        Returns:
+            The grids.
+        """
         low, high, tiles = np.asarray(self.low), np.asarray(self.high), np.asarray(self.tiles)
         odd = 2 * np.arange(len(self.tiles)) + 1
         shifts = (np.arange(self.tilings)[:, None] * odd % self.tilings) / self.tilings
@@ -79,7 +96,14 @@ class TileCoder(eqx.Module):
 
 
 class Grid(NamedTuple):
-    """Where the grids lie: the corner of the box, tiles a unit, tiles, and the shift of each tiling, in tiles."""
+    """The grids of a tile coder as arrays.
+
+    Attributes:
+        low: lower corner of the box.
+        scale: tiles per unit along each dimension.
+        tiles: tiles along each dimension.
+        shifts: offset of each tiling along each dimension, in tiles.
+    """
 
     low: np.ndarray
     scale: np.ndarray
@@ -88,7 +112,15 @@ class Grid(NamedTuple):
 
 
 def cells(observation: Array, grid: Grid) -> Array:
-    """The tile of each tiling that holds the point, by its place along each dimension: tilings x dimensions."""
+    """Return the grid coordinates of the active tiles.
+
+    Args:
+        observation: points, with dimensions along the last axis.
+        grid: the grids.
+
+    Returns:
+        Coordinates, ... x tilings x dimensions.
+    """
     xp = namespace(observation)
     place = xp.clip((observation - grid.low) * grid.scale, xp.zeros_like(observation), grid.tiles)
     return xp.astype(xp.floor(place[..., None, :] + grid.shifts), xp.int32)

@@ -1,4 +1,4 @@
-"""Finite MDPs as arrays, and their exact answers."""
+"""Finite MDPs as arrays, with exact solutions."""
 
 from dorax.mdps.gymnasium_tables import from_gymnasium
 from dorax.mdps.mazes import maze, read_maze

@@ -1,4 +1,4 @@
-"""Finite MDPs out of Gymnasium environments that publish their transition table."""
+"""Finite MDPs from Gymnasium environments that have a transition table."""
 
 from __future__ import annotations
 
@@ -9,26 +9,35 @@ import numpy as np
 from dorax.core.checks import InvalidInput
 from dorax.mdps.mdp import MDP
 
-_WITHOUT_LIMIT = 1000  # steps of an episode where the environment sets no time limit
+_WITHOUT_LIMIT = 1000  # max_steps for environments without a time limit
 
 
 def from_gymnasium(env: Any) -> MDP:
-    """The MDP of an environment with a transition table `P` (FrozenLake, Taxi, CliffWalking, ...).
+    """Convert an environment with a transition table `P` (FrozenLake, Taxi, CliffWalking, ...) to an MDP.
 
-    `env` is an environment or the name of one. Its time limit becomes `max_steps`.
+    Args:
+        env: a Gymnasium environment or its id.
+
+    Returns:
+        The MDP. Its `max_steps` is the environment's time limit, or 1000 if it has none.
+
+    Raises:
+        InvalidInput: if the environment has no transition table.
     """
     if isinstance(env, str):
         import gymnasium
 
         env = gymnasium.make(env)
     own = getattr(env.unwrapped, "mdp", None)
-    if isinstance(own, MDP):  # one of ours: nothing is lost by asking it
+    if isinstance(own, MDP):  # an environment of dorax has its MDP
         return own
     name = env.spec.id if env.spec else type(env.unwrapped).__name__
     table = getattr(env.unwrapped, "P", None)
     start = getattr(env.unwrapped, "initial_state_distrib", None)
     if table is None or start is None:
-        raise InvalidInput(f"{name} has no transition table; allowed: one with P and initial_state_distrib, as Taxi")
+        raise InvalidInput(
+            f"{name} has no transition table; allowed: environments with P and initial_state_distrib, such as Taxi"
+        )
 
     states, actions = len(table), len(table[0])
     width = max(len(_merged(table[s][a])) for s in range(states) for a in range(actions))
@@ -53,7 +62,7 @@ def from_gymnasium(env: Any) -> MDP:
 
 
 def _merged(outcomes: list[tuple[float, int, float, bool]]) -> dict[tuple[int, float, bool], float]:
-    """The outcomes of a pair, those that differ in probability alone added up."""
+    """Add up the probabilities of outcomes that are otherwise equal."""
     merged: dict[tuple[int, float, bool], float] = {}
     for chance, target, gain, ends in outcomes:
         outcome = (int(target), float(gain), bool(ends))

@@ -1,4 +1,4 @@
-"""Mazes that a user draws, as text."""
+"""Mazes drawn as text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dorax.mdps.mdp import MDP, Layout, deterministic
 
 _COMPASS = ("north", "east", "south", "west")
 _MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
-_CHARACTERS = ". floor, S start, G goal, x exit of little worth, # wall, ~ pit"
+_CHARACTERS = ". floor, S start, G goal, x exit with a small reward, # wall, ~ pit"
 _WALL = "#"
-_DRAWN = str.maketrans(_WALL, "█")  # in a drawing, # has always been the fall beside a bridge
+_DRAWN = str.maketrans(_WALL, "█")  # layouts use # for the fall beside a bridge
 
 
 def maze(
@@ -29,7 +29,7 @@ def maze(
     max_steps: int | None = None,
     name: str = "maze",
 ) -> MDP:
-    """The maze that `text` draws: a line is a row, a character is a cell.
+    """Create a maze from a drawing: one line per row, one character per cell.
 
         ##########
         #S...#...#
@@ -39,12 +39,24 @@ def maze(
         #x.....#G#
         ##########
 
-    `.` is floor, `S` the start, `G` a goal, `x` an exit of little worth, `#` a wall and
-    `~` a pit. Four actions move by a cell; who walks into a wall or off the edge stays
-    where it is. A goal, an exit and a pit end the episode and pay what is given, as on
-    a bridge unless given; other steps pay `step`. Of several starts each is as likely
-    as the others. An episode lasts at most `max_steps` steps: four for each cell to
-    stand on, and at least a hundred, unless given.
+    `.` is floor, `S` a start, `G` a goal, `x` an exit with a small reward, `#` a wall and `~` a pit. The
+    actions move north, east, south or west by one cell; a move into a wall or off the grid has no effect.
+    Goals, exits and pits end the episode. If there are several starts, each episode begins at a random one.
+
+    Args:
+        text: the drawing.
+        goal: reward for reaching a goal.
+        exit: reward for reaching an exit.
+        pit: reward for falling into a pit.
+        step: reward of all other steps.
+        max_steps: time limit of an episode. Default: four times the number of floor and start cells, at least 100.
+        name: name of the MDP.
+
+    Returns:
+        The maze as an MDP.
+
+    Raises:
+        InvalidInput: if the drawing is malformed or no goal can be reached.
     """
     rows = _rows(text, name)
     cells = [(r, c) for r, row in enumerate(rows) for c, character in enumerate(row) if character in ".S"]
@@ -67,30 +79,37 @@ def maze(
     mdp = replace(mdp, start=is_start / is_start.sum())
     is_before_goal = [any(_character(rows, (r + d, c + e)) == "G" for d, e in _MOVES) for r, c in cells]
     if not (mdp.reachable & is_before_goal).any():
-        raise InvalidInput(f"{name}: no way leads from a start to a goal; allowed: mazes that can be solved")
+        raise InvalidInput(f"{name}: no goal can be reached from a start; allowed: mazes that can be solved")
     return mdp
 
 
 def read_maze(path: str | os.PathLike[str]) -> MDP:
-    """The maze that a text file draws; see `maze`. It carries the name of its file."""
+    """Read a maze from a text file; see `maze`.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The maze as an MDP, named after the file.
+    """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")  # with or without a mark of its encoding
+        text = Path(path).read_text(encoding="utf-8-sig")  # with or without a byte order mark
     except FileNotFoundError:
-        raise InvalidInput(f"{path} is not there; allowed: a text file that draws a maze") from None
+        raise InvalidInput(f"{path} does not exist; allowed: a text file with a maze") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = (os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it is not text").lower()
-        raise InvalidInput(f"cannot read {path}: {reason}; allowed: a text file that draws a maze") from error
+        raise InvalidInput(f"cannot read {path}: {reason}; allowed: a text file with a maze") from error
     return maze(text, name=Path(path).stem)
 
 
 def _character(rows: list[str], cell: tuple[int, int]) -> str:
-    """What lies in a cell; beyond the edge, a wall."""
+    """Return the character of a cell; cells outside the grid are walls."""
     r, c = cell
     return rows[r][c] if 0 <= r < len(rows) and 0 <= c < len(rows[r]) else _WALL
 
 
 def _rows(text: str, name: str) -> list[str]:
-    """The lines of the drawing, checked. Lines are counted from the first of the text, as an editor does."""
+    """Return the checked lines of the drawing. Messages count lines from the start of the text, as an editor does."""
     lines = {number: line.rstrip() for number, line in enumerate(dedent(text).splitlines(), start=1)}
     filled = [number for number, line in lines.items() if line]
     if not filled:

@@ -13,10 +13,12 @@ from dorax.mdps import solve
 
 @dataclass(frozen=True)
 class Layout:
-    """How a finite MDP is drawn: rows of one-character cells, and the cell of each state.
+    """How a finite MDP is drawn on a grid.
 
-    The characters: `.` floor, `S` start, `G` goal, `x` exit of little worth, `#` fall,
-    `~` pit, `█` wall, a blank where there is nothing.
+    Attributes:
+        rows: one string per row, one character per cell: `.` floor, `S` start, `G` goal, `x` exit with a small
+            reward, `#` fall, `~` pit, `█` wall, blank for nothing.
+        cells: row and column of each state.
     """
 
     rows: tuple[str, ...]
@@ -25,12 +27,19 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class MDP:
-    """States, actions and a fixed small number of successors of each pair.
+    """A finite MDP as arrays.
 
-    The arrays are states x actions x successors; a successor of probability 0 is
-    padding. A terminal transition ends the episode and its successor is never visited.
-    Actions that a state does not have are False in `available`. An episode that has not
-    ended after `max_steps` steps is truncated.
+    Attributes:
+        name: name of the MDP.
+        successor: next states, states x actions x successors.
+        probability: probability of each successor; entries with probability 0 are padding.
+        reward: reward of each transition.
+        terminal: whether each transition ends the episode; its successor is then never visited.
+        start: start distribution over states.
+        max_steps: time limit; an episode that has not ended after this many steps is truncated.
+        available: which actions each state has, states x actions.
+        action_names: names of the actions, if they have any.
+        layout: how to draw the MDP on a grid, if known.
     """
 
     name: str
@@ -57,28 +66,51 @@ class MDP:
 
     @property
     def states(self) -> int:
+        """The number of states."""
         return self.successor.shape[0]
 
     @property
     def actions(self) -> int:
+        """The number of actions."""
         return self.successor.shape[1]
 
     def optimal_q(self, discount: float) -> np.ndarray:
-        """Q*, states x actions, in float64; -inf where a state lacks the action."""
+        """Compute Q* by value iteration.
+
+        Args:
+            discount: the paper's gamma.
+
+        Returns:
+            Optimal values, states x actions, in float64; -inf for actions that are not available.
+        """
         check_discount("discount", discount)
         return self._answers(discount)[0]
 
     def optimal_policy(self, discount: float) -> np.ndarray:
-        """Probabilities, states x actions: the best actions share each state evenly."""
+        """Compute the optimal policy.
+
+        Args:
+            discount: the paper's gamma.
+
+        Returns:
+            Probabilities, states x actions; equally good actions share the probability equally.
+        """
         return solve.greedy_policy(self.optimal_q(discount))
 
     def optimal_occupancy(self, discount: float) -> np.ndarray:
-        """d*, states x actions: the normalised expected visits of an episode that acts optimally."""
+        """Compute d*, how often the optimal policy visits each state-action pair.
+
+        Args:
+            discount: the paper's gamma.
+
+        Returns:
+            Expected visits per episode, states x actions, normalised to sum to 1.
+        """
         check_discount("discount", discount)
         return self._answers(discount)[1]
 
     def _answers(self, discount: float) -> tuple[np.ndarray, np.ndarray]:
-        """Q* and d*, worked out once for each discount."""
+        """Return Q* and d*, computed once for each discount."""
         if discount not in self._solved:
             q = solve.optimal_q(self, discount)
             self._solved[discount] = q, solve.occupancy(self, solve.greedy_policy(q))
@@ -86,7 +118,7 @@ class MDP:
 
     @cached_property
     def reachable(self) -> np.ndarray:
-        """The states, as booleans, where an episode may come to stand."""
+        """Which states an episode can reach, as booleans."""
         found, last = self.start > 0, np.zeros(self.states, bool)
         leads = (self.probability > 0) & ~self.terminal & self.available[..., None]
         while (found != last).any():
@@ -110,7 +142,22 @@ def deterministic(
     action_names: tuple[str, ...] | None = None,
     layout: Layout | None = None,
 ) -> MDP:
-    """An MDP with one successor a pair, from arrays that are states x actions."""
+    """Create an MDP with one successor per state-action pair.
+
+    Args:
+        name: name of the MDP.
+        successor: next state of each pair, states x actions.
+        reward: reward of each pair, states x actions.
+        terminal: whether the pair ends the episode, states x actions.
+        start: the start state.
+        max_steps: time limit of an episode.
+        available: which actions each state has; all by default.
+        action_names: names of the actions, if they have any.
+        layout: how to draw the MDP on a grid, if known.
+
+    Returns:
+        The MDP.
+    """
     start_probability = np.zeros(successor.shape[0])
     start_probability[start] = 1.0
     return MDP(

@@ -1,4 +1,4 @@
-"""Exact answers about a finite MDP, in float64: Q*, the optimal policy, its occupancy."""
+"""Exact solutions of finite MDPs in float64: Q*, the optimal policy and its occupancy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,19 @@ _PRECISION = 1e-12
 
 
 def optimal_q(mdp: MDP, discount: float) -> np.ndarray:
-    """Value iteration until no value moves by more than the precision."""
+    """Compute Q* by value iteration, until the values have converged to about 1e-12.
+
+    Args:
+        mdp: the MDP.
+        discount: the paper's gamma.
+
+    Returns:
+        Optimal values, states x actions; -inf for actions that are not available.
+    """
     expected_reward = (mdp.probability * mdp.reward).sum(axis=2)
     continues = mdp.probability * ~mdp.terminal
     values = np.zeros(mdp.states)
-    # What remains to change is at most the last change / (1 - discount); below rounding nothing changes.
+    # The remaining error is at most the last change / (1 - discount); changes below rounding never occur.
     precision = max(_PRECISION * (1 - discount), 4 * np.finfo(np.float64).eps)
     while True:
         q = expected_reward + discount * (continues * values[mdp.successor]).sum(axis=2)
@@ -30,17 +38,31 @@ def optimal_q(mdp: MDP, discount: float) -> np.ndarray:
 
 
 def greedy_policy(q: np.ndarray) -> np.ndarray:
-    """The best actions of each state share it evenly; nearly equal counts as equal."""
+    """Return the greedy policy, with ties (up to rounding) shared equally.
+
+    Args:
+        q: values, states x actions.
+
+    Returns:
+        Probabilities, states x actions.
+    """
     best = q.max(axis=1, keepdims=True)
     is_best = q >= best - 1e-9 * (1 + np.abs(best))
     return is_best / is_best.sum(axis=1, keepdims=True)
 
 
 def occupancy(mdp: MDP, policy: np.ndarray) -> np.ndarray:
-    """Expected visits of each pair in an episode, normalised, carried forward from the start.
+    """Compute how often a policy visits each state-action pair.
 
-    The linear system for it may be singular (a policy that walks for ever), so the
-    distribution is propagated for at most the length of an episode.
+    The linear system for the occupancy can be singular, if a policy never ends an episode. The state
+    distribution is therefore propagated forward for at most `max_steps` steps.
+
+    Args:
+        mdp: the MDP.
+        policy: probabilities, states x actions.
+
+    Returns:
+        Expected visits per episode, states x actions, normalised to sum to 1.
     """
     here = mdp.start.astype(np.float64)
     visits = np.zeros(policy.shape)

@@ -1,4 +1,4 @@
-"""The paper's finite MDPs, and one that it lacks: each is made here, as arrays."""
+"""The paper's finite MDPs (bridge, tree, cliff) and deep sea."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ _COMPASS = ("north", "east", "south", "west")
 
 
 def bridge(length: int = 15, *, normalised: bool = False) -> MDP:
-    """A bridge to cross from west to east, with a fall on either side.
+    """Create a bridge to cross from west to east, with a fall on either side.
 
-    The far end pays 10, going back pays 1, falling costs 100; each of them ends the
-    episode, other steps pay nothing. Crossing is optimal at discount 0.9 for up to 22
-    cells. `normalised` keeps all rewards in [0, 1] and the crossing optimal: 1, 0.1, 0.
+    The goal at the east end pays 10, the exit at the west end pays 1, and a fall costs 100. All three end
+    the episode; other steps pay 0. Crossing is optimal at discount 0.9 for up to 22 cells.
+
+    Args:
+        length: number of cells.
+        normalised: use the rewards 1, 0.1 and 0 instead, all in [0, 1]; crossing is still optimal.
+
+    Returns:
+        The MDP, with the actions north, east, south and west.
     """
     _check_size("the length of a bridge", length, smallest=1)
     goal, exit_, fall = (1.0, 0.1, 0.0) if normalised else (10.0, 1.0, -100.0)
@@ -36,7 +42,16 @@ def bridge(length: int = 15, *, normalised: bool = False) -> MDP:
 
 
 def tree(leaves: int = 5) -> MDP:
-    """A root whose one action leads to a hub, and a hub whose every action ends in a leaf of its own."""
+    """Create a tree: the root has one action, which leads to a hub, and each of the hub's actions ends in a leaf.
+
+    There is no reward; the tree shows how counts propagate.
+
+    Args:
+        leaves: number of leaves.
+
+    Returns:
+        The MDP.
+    """
     _check_size("the number of leaves", leaves, smallest=1)
     root, hub = 0, 1
     successor = np.full((2, leaves), hub, np.int32)
@@ -53,7 +68,11 @@ def tree(leaves: int = 5) -> MDP:
 
 
 def cliff() -> MDP:
-    """Cliff walking (Sutton and Barto): -1 a step, -100 and back to the start for a step off the cliff."""
+    """Create cliff walking (Sutton and Barto): -1 per step, and -100 and back to the start for stepping off the cliff.
+
+    Returns:
+        The MDP, with the actions north, east, south and west.
+    """
     rows, columns = 4, 12
     start, goal = (rows - 1) * columns, rows * columns - 1
     row, column = np.divmod(np.arange(rows * columns), columns)
@@ -79,11 +98,18 @@ def cliff() -> MDP:
 
 
 def deep_sea(size: int = 10, seed: int = 0) -> MDP:
-    """Deep sea (Osband et al., bsuite): a diver sinks one row a step, and one path in 2**size finds the treasure.
+    """Create deep sea (Osband et al., bsuite): one of the 2**size action sequences reaches the treasure.
 
-    In each cell one of the two actions, drawn by `seed`, moves right at a cost of
-    0.01 / size, the other moves left for free. The treasure of 1 lies at the right end
-    of the last row.
+    The agent starts at the top left and moves down one row per step. In each cell one of the two actions,
+    drawn at random when the MDP is created, moves right and costs 0.01 / size; the other moves left at no
+    cost. The treasure at the bottom right pays 1.
+
+    Args:
+        size: number of rows and of columns.
+        seed: seed of the random action mapping.
+
+    Returns:
+        The MDP.
     """
     _check_size("the size of a deep sea", size, smallest=2)
     row, column = np.divmod(np.arange(size * size), size)
