@@ -1,1 +1,1 @@
-"""Experiments as data: runs, store, statistics, figures, report. Knows no agent."""
+"""Experiments as data: running, storing, statistics, figures and the report. Independent of the agents."""

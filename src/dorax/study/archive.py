@@ -1,8 +1,8 @@
-"""The results of an experiment's conditions: where they are kept, how they are found and made.
+"""The results of an experiment's conditions: how they are found, run and stored.
 
-Results made here are stored under a key of the code, settings and seeds behind them, all settings
-and seeds of a condition in one file. Recorded conditions have one file per setting and seed, in
-the store or committed in `results/<experiment>/`, and processes that run side by side share them.
+Results are stored under a key of the code, settings and seeds that produced them, with all settings and seeds of
+a condition in one file. Recorded conditions have one file per setting and seed, in the store or committed in
+`results/<experiment>/`; several processes can work on them at the same time.
 """
 
 # xarray: typed in part only.
@@ -30,13 +30,21 @@ from dorax.study.identity import describe, key_of
 from dorax.study.provenance import provenance
 from dorax.study.store import Store
 
-Watch = Callable[[str], Progress]  # given the name of a piece of work, returns its progress callback
+Watch = Callable[[str], Progress]  # from the name of a run, creates its progress callback
 RECORDED = "is_recorded"  # set on runs that were found in `results/`
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Settings and seeds of one condition that are run together and kept in one file."""
+    """Settings and seeds of one condition that are run together and stored in one file.
+
+    Attributes:
+        condition: the condition.
+        settings: the settings to run.
+        seeds: the seeds to run for each setting.
+        path: the file.
+        is_tuning: whether these are tuning runs.
+    """
 
     condition: Condition
     settings: Sequence[Setting]
@@ -46,7 +54,7 @@ class Piece:
 
     @property
     def label(self) -> str:
-        """What to call it while it runs."""
+        """Name to show while the piece runs."""
         if self.condition.recorded is None:
             return f"{self.condition.name} tuning" if self.is_tuning else self.condition.name
         return ", ".join(filter(None, (self.condition.name, in_words(self.settings[0]), f"seed {self.seeds[0]}")))
@@ -59,7 +67,13 @@ class Piece:
 
 
 class Archive:
-    """The results of one experiment at one size."""
+    """The results of one experiment at one size.
+
+    Args:
+        experiment: name of the experiment.
+        size: how much of it is run.
+        store: where results are stored.
+    """
 
     def __init__(self, experiment: str, size: Size, store: Store) -> None:
         self.experiment = experiment
@@ -67,7 +81,14 @@ class Archive:
         self._loaded: dict[Path, xr.Dataset] = {}
 
     def tuning(self, condition: Condition) -> list[Piece]:
-        """The pieces that a condition is fitted on; none if there is nothing to fit."""
+        """List the tuning runs of a condition.
+
+        Args:
+            condition: the condition.
+
+        Returns:
+            The pieces; none if the condition has nothing to fit.
+        """
         settings = settings_of(condition.grid)
         if len(settings) == 1:
             return []
@@ -75,11 +96,26 @@ class Archive:
         return self._pieces(condition, settings, seeds, is_tuning=True)
 
     def reported(self, condition: Condition, settings: Sequence[Setting]) -> list[Piece]:
-        """The pieces of a condition's reported seeds at the settings chosen for it."""
+        """List the reported runs of a condition.
+
+        Args:
+            condition: the condition.
+            settings: the settings that were chosen for it.
+
+        Returns:
+            The pieces.
+        """
         return self._pieces(condition, settings, condition.seeds(self._size), is_tuning=False)
 
     def find(self, piece: Piece) -> xr.Dataset | None:
-        """Load a piece from the store or, for a recorded condition, from `results/`; None if it is in neither."""
+        """Load a piece from the store or, for a recorded condition, from `results/`.
+
+        Args:
+            piece: what to load.
+
+        Returns:
+            The dataset, or None if there is none.
+        """
         if piece.path not in self._loaded:
             found = self._stored(piece.path, piece)
             if found is None and piece.condition.recorded is not None and self._may_use_recorded:
@@ -91,7 +127,16 @@ class Archive:
         return self._loaded[piece.path]
 
     def make(self, piece: Piece, watch: Watch, keep_replay: bool = False) -> bool:
-        """Run a piece that is not there yet. False if it is, or if another process is running it."""
+        """Run a piece unless its result exists.
+
+        Args:
+            piece: what to run.
+            watch: creates the progress callback.
+            keep_replay: include replay buffers in checkpoints.
+
+        Returns:
+            Whether it was run: False if its result exists or another process is running it.
+        """
         if self.find(piece) is not None:
             return False
         if piece.condition.recorded is None:
@@ -107,7 +152,10 @@ class Archive:
     def forget(self, conditions: Sequence[Condition]) -> None:
         """Remove stored results and checkpoints, except of runs that another process is making.
 
-        From now on recorded runs of these conditions are ignored: they are to be made here.
+        From now on, recorded runs of these conditions are ignored.
+
+        Args:
+            conditions: the conditions.
         """
         self._store.clear(self.experiment)
         recorded = [condition for condition in conditions if condition.recorded is not None]
@@ -158,7 +206,7 @@ class Archive:
         self._loaded[piece.path] = data
 
     def _stored(self, path: Path, piece: Piece) -> xr.Dataset | None:
-        """Load a file, if it exists and holds this very piece."""
+        """Load a file if it exists and holds this piece."""
         data = self._store.load(path)
         if data is None or piece.condition.recorded is None:
             return data
@@ -171,17 +219,24 @@ class Archive:
 
     @property
     def _fresh_marker(self) -> Path:
-        """A file that exists once recorded runs are to be ignored and made here instead."""
+        """Marker file: if it exists, recorded runs are ignored."""
         return self._store.folder / "data" / self.experiment / "fresh"
 
 
 def in_words(setting: Setting) -> str:
-    """A setting as text, such as `scale 0.1`."""
+    """Format a setting as text, such as `scale 0.1`.
+
+    Args:
+        setting: values by name.
+
+    Returns:
+        The text.
+    """
     return ", ".join(f"{name} {value:g}" for name, value in setting.items())
 
 
 def versions() -> dict[str, str]:
-    """The versions that results made here depend on."""
+    """Return the versions of the libraries that results depend on, and JAX's platform."""
     import jax
 
     found = {name: version(name) for name in ("jax", "jaxlib", "equinox", "numpy", "scipy")}

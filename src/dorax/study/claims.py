@@ -1,4 +1,4 @@
-"""Claims and their verdicts, which are read off confidence intervals."""
+"""Claims and their verdicts, which are based on confidence intervals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ Verdict = Literal["holds", "fails", "unclear"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A statistic in words, its interval, and the number of runs behind it."""
+    """A statistic with its interval.
+
+    Attributes:
+        statistic: what was estimated, in words.
+        interval: the value and its interval.
+        seeds: number of runs.
+    """
 
     statistic: str
     interval: Interval
@@ -29,7 +35,14 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence that holds when its statistic lies between two bounds."""
+    """A sentence that holds if its statistic lies between two bounds.
+
+    Attributes:
+        text: the sentence.
+        estimate: computes the statistic from results.
+        above: lower bound.
+        below: upper bound.
+    """
 
     text: str
     estimate: Callable[[Results], Estimate]
@@ -37,7 +50,14 @@ class Claim:
     below: float = math.inf
 
     def verdict(self, interval: Interval) -> Verdict:
-        """`holds` if the whole interval is within the bounds, `fails` if none of it is."""
+        """Judge the claim.
+
+        Args:
+            interval: interval of the statistic.
+
+        Returns:
+            `holds` if the whole interval lies within the bounds, `fails` if it lies outside, else `unclear`.
+        """
         if math.isnan(interval.low) or math.isnan(interval.high):
             return "unclear"
         is_high_enough = math.isinf(self.above) or interval.low > self.above
@@ -50,9 +70,17 @@ class Claim:
 
 
 def judged(name: str, experiment: Experiment, results: Results) -> list[dict[str, Any]]:
-    """The rows of claims.json of one experiment.
+    """Judge the claims of an experiment.
 
-    A claim about a condition that a quick run leaves out, or that has no recorded run yet, is not judged.
+    Claims about a condition that a quick run leaves out, or that has no recorded run yet, are skipped.
+
+    Args:
+        name: name of the experiment.
+        experiment: the experiment.
+        results: its results.
+
+    Returns:
+        The experiment's rows of claims.json.
     """
     rows: list[dict[str, Any]] = []
     for claim in experiment.claims:
@@ -65,9 +93,17 @@ def judged(name: str, experiment: Experiment, results: Results) -> list[dict[str
 
 
 def judge(name: str, figure: str, claim: Claim, results: Results) -> dict[str, Any]:
-    """One row of claims.json. A bound that the data leave open is null.
+    """Judge one claim.
 
-    Where a recorded run behind it may be of earlier code, the row also has a `remark`.
+    Args:
+        name: name of the experiment.
+        figure: the figure it reproduces.
+        claim: the claim.
+        results: results of the experiment.
+
+    Returns:
+        A row of claims.json. A bound that the data do not determine is None. If a recorded run may be from earlier
+        code, the row also has a `remark`.
     """
     noting = _NotingResults(results.conditions, results.size, results.missing)
     estimate = claim.estimate(noting)
@@ -88,7 +124,7 @@ def judge(name: str, figure: str, claim: Claim, results: Results) -> dict[str, A
 
 
 class _NotingResults(Results):
-    """Results that keep track of the conditions that were asked for."""
+    """Results that remember which conditions were used."""
 
     @cached_property
     def used(self) -> dict[str, None]:
@@ -110,16 +146,19 @@ def time_ratio(
     below: float = math.inf,
     measure: Measure = Q_ERROR,
 ) -> Claim:
-    """The ratio of two conditions' median times to the threshold lies within bounds.
+    """Claim that the ratio of two conditions' median times to the threshold lies within bounds.
 
     Args:
-        text: The claim in words.
-        slow: The condition in the numerator.
-        fast: The condition in the denominator.
-        axis: Whether time is counted in episodes or in steps.
-        above: The lower bound.
-        below: The upper bound.
-        measure: What has to reach its threshold.
+        text: the claim in words.
+        slow: condition in the numerator.
+        fast: condition in the denominator.
+        axis: whether time is counted in episodes or in steps.
+        above: lower bound.
+        below: upper bound.
+        measure: what has to reach its threshold.
+
+    Returns:
+        The claim.
     """
 
     def estimate(results: Results) -> Estimate:
@@ -138,13 +177,34 @@ def time_ratio(
 
 
 def faster(fast: str, slow: str, axis: Axis, text: str | None = None, measure: Measure = Q_ERROR) -> Claim:
-    """`fast` reaches the threshold sooner than `slow`: the ratio of their median times is above 1."""
+    """Claim that `fast` reaches the threshold before `slow`: the ratio of their median times is above 1.
+
+    Args:
+        fast: name of the faster condition.
+        slow: name of the slower condition.
+        axis: whether time is counted in episodes or in steps.
+        text: the claim in words; by default composed from the names.
+        measure: what has to reach its threshold.
+
+    Returns:
+        The claim.
+    """
     text = text or f"{fast} converges before {slow} (by {axis})"
     return time_ratio(text, slow, fast, axis, above=1.0, measure=measure)
 
 
 def fails_to_converge(name: str, within: int, text: str | None = None, measure: Measure = Q_ERROR) -> Claim:
-    """Fewer than half of the runs reach the threshold within so many episodes."""
+    """Claim that fewer than half of the runs reach the threshold.
+
+    Args:
+        name: name of the condition.
+        within: number of episodes.
+        text: the claim in words; by default composed from the name.
+        measure: what has to reach its threshold.
+
+    Returns:
+        The claim.
+    """
 
     def estimate(results: Results) -> Estimate:
         times = times_to_threshold(results[name].data("episode"), "episode", measure)

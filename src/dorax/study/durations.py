@@ -1,4 +1,4 @@
-"""How long each experiment took when results were last published: what to expect, roughly."""
+"""How long each experiment took when results were last published, to estimate the time of a run."""
 
 from __future__ import annotations
 
@@ -10,18 +10,32 @@ from dorax.study import repository
 
 
 def expected_seconds(names: Iterable[str]) -> dict[str, float]:
-    """Seconds by experiment, on two cores; one that was never timed counts as short."""
+    """Estimate the time of experiments on two cores.
+
+    Args:
+        names: names of experiments.
+
+    Returns:
+        Seconds by name; 1 for an experiment that was never timed.
+    """
     known = read(path())
     return {name: max(known.get(name, 1.0), 0.1) for name in names}
 
 
 def path() -> Path:
-    """The file of published durations."""
+    """Return the file of published durations."""
     return repository.results() / "durations.json"
 
 
 def read(file: Path) -> dict[str, float]:
-    """Seconds by experiment; empty if there is no such file."""
+    """Read durations.
+
+    Args:
+        file: a JSON file.
+
+    Returns:
+        Seconds by experiment; empty if there is no such file.
+    """
     try:
         return json.loads(file.read_text())
     except (OSError, ValueError):
@@ -29,5 +43,12 @@ def read(file: Path) -> dict[str, float]:
 
 
 def in_words(seconds: float) -> str:
-    """A duration in seconds or minutes."""
+    """Format a duration in seconds or minutes.
+
+    Args:
+        seconds: the duration.
+
+    Returns:
+        The text.
+    """
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

@@ -35,25 +35,40 @@ __all__ = [
 ]
 
 Setting = Mapping[str, float]
-Progress = Callable[[float, int], None]  # the share that is done, and the steps so far
+Progress = Callable[[float, int], None]  # called with the fraction done and the steps so far
 
 FIRST_TUNING_SEED = 1_000_000  # tuning seeds and reported seeds are disjoint
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much of an experiment to run: all of it, or a small part."""
+    """How much of an experiment to run.
+
+    Attributes:
+        seeds: number of reported seeds.
+        tuning_seeds: number of seeds to fit settings on.
+        fraction: fraction of the full number of episodes and steps.
+    """
 
     seeds: int = 50
     tuning_seeds: int = 12
     fraction: float = 1.0
 
     def of(self, amount: int, least: int = 1) -> int:
-        """Scale an amount, such as a number of episodes, to this size."""
+        """Scale an amount, such as a number of episodes, to this size.
+
+        Args:
+            amount: amount at full size.
+            least: smallest result.
+
+        Returns:
+            The scaled amount.
+        """
         return max(least, round(amount * self.fraction))
 
     @property
     def is_full(self) -> bool:
+        """Whether this is the full size."""
         return self.fraction == 1.0
 
 
@@ -63,15 +78,14 @@ QUICK = Size(seeds=5, tuning_seeds=3, fraction=0.05)
 
 @dataclass(frozen=True)
 class Job:
-    """What a run is given besides settings and seeds.
+    """What a run gets besides settings and seeds.
 
-    Calling a job reports progress, so a run that keeps no checkpoints can treat it as a plain
-    progress callback.
+    A job can be called like its progress callback, for runs that need nothing else.
 
     Attributes:
-        progress: Told the share that is done and the steps so far.
-        folder: A folder of this run's own for checkpoints. A run that was interrupted gets the same one again.
-        keep_replay: Whether checkpoints should include the replay buffer.
+        progress: callback; called with the fraction done and the steps so far.
+        folder: folder for the checkpoints of this run; the same again after an interruption.
+        keep_replay: whether checkpoints should include the replay buffer.
     """
 
     progress: Progress
@@ -79,6 +93,7 @@ class Job:
     keep_replay: bool = False
 
     def __call__(self, share: float, steps: int) -> None:
+        """Report progress."""
         self.progress(share, steps)
 
 
@@ -91,18 +106,18 @@ def _runs_anywhere() -> None:
 
 @dataclass(frozen=True)
 class Recorded:
-    """Policy for a condition that takes long or needs special hardware.
+    """How to run, store and check a condition that takes long or needs special hardware.
 
-    Each setting and seed is run on its own and kept in a file of its own, in the output folder or
-    committed in `results/<experiment>/`. A file counts if its identity is the one asked for.
-    Whether today's code would still produce it is checked by a fingerprint: what a short run does.
+    Each setting and seed is run separately and stored in its own file, in the output folder or committed in
+    `results/<experiment>/`. A file is used if its identity matches. Whether the current code would still produce it is
+    checked by a fingerprint, the outcome of a short run.
 
     Attributes:
-        identity: From setting and seed, everything that the result depends on, as JSON-able data.
-        seeds: The reported seeds, if not those of the experiment's size.
-        priority: Conditions of lower priority numbers run first; equal ones take turns, seed by seed.
-        fingerprint: What a short run on the CPU does with a setting; raises InvalidInput where that is impossible.
-        check_machine: Raises InvalidInput on a machine that cannot run this condition.
+        identity: from setting and seed, everything that the result depends on, as JSON data.
+        seeds: the reported seeds, if they differ from those of the experiment's size.
+        priority: conditions with lower numbers run first; those with equal numbers alternate, seed by seed.
+        fingerprint: computes the outcome of a short run on the CPU at a setting; raises `InvalidInput` if it cannot.
+        check_machine: raises `InvalidInput` on a machine that cannot run this condition.
     """
 
     identity: Callable[[Setting, int], Mapping[str, Any]]
@@ -114,18 +129,17 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Condition:
-    """One agent of an experiment: how to run it, how to fit it, and where its results are kept.
+    """One agent of an experiment: how to run it, what to fit, and where to store the results.
 
-    By default results are made on this machine and stored under a key of the code and settings
-    that produced them.
+    By default results are computed on this machine and stored under a key of the code and settings.
 
     Attributes:
-        name: Unique within the experiment.
-        run: From settings, seeds and a job, a dataset with the dimensions setting and seed.
-        grid: Values to fit, by name. Every combination is a setting; without a grid there is one, empty.
-        limits: Values that a number cannot exceed; a choice at the edge of its grid is suspect elsewhere.
-        measure: What settings are fitted by.
-        recorded: Set for results that may be recorded in `results/`.
+        name: unique within the experiment.
+        run: from settings, seeds and a job, computes a dataset with the dimensions setting and seed.
+        grid: values to fit, by name. Every combination is a setting; an empty grid has one, empty setting.
+        limits: values that a parameter cannot exceed. Other choices at the edge of a grid are reported.
+        measure: what settings are fitted by.
+        recorded: how results are recorded in `results/`, if they are.
     """
 
     name: str
@@ -136,14 +150,37 @@ class Condition:
     recorded: Recorded | None = None
 
     def seeds(self, size: Size) -> Sequence[int]:
-        """The reported seeds at a size."""
+        """Return the reported seeds.
+
+        Args:
+            size: size of the experiment.
+
+        Returns:
+            The seeds.
+        """
         own = None if self.recorded is None else self.recorded.seeds
         return range(size.seeds) if own is None else own
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure: its conditions at a given size, its claims, and how it is drawn."""
+    """One figure: its conditions, its claims and how to draw it.
+
+    Attributes:
+        figure: the figure or section of the paper.
+        title: title, for the report.
+        paper: what the paper says.
+        conditions: creates the conditions at a size.
+        claims: the claims to judge.
+        draw: draws the figure.
+        order: position among the experiments.
+        notes: setup, origin of the parameters and caveats, for the report.
+        size: the full size.
+        quick: size of a quick run.
+        tables: creates further tables for the report.
+        finding: the experiment's row in the README.
+        hero: draws the picture at the top of the README; only one experiment has it.
+    """
 
     figure: str
     title: str
@@ -157,15 +194,22 @@ class Experiment:
     quick: Size = QUICK
     tables: Callable[[Results], Sequence[Table]] | None = None
     finding: Finding | None = None
-    hero: Callable[[Results, Figure], None] | None = None  # draws the one picture of the README
+    hero: Callable[[Results, Figure], None] | None = None
 
     @property
     def is_recorded(self) -> bool:
-        """Whether any of its full-size results are meant to be recorded rather than made on every machine."""
+        """Whether some of its full-size results are recorded instead of computed on every machine."""
         return any(condition.recorded is not None for condition in self.conditions(self.size))
 
     def extent(self, size: Size) -> str:
-        """How many runs are reported, in words."""
+        """Describe the number of reported runs.
+
+        Args:
+            size: size of the experiment.
+
+        Returns:
+            Text such as `8 x 50 runs`.
+        """
         seeds = [len(condition.seeds(size)) for condition in self.conditions(size)]
         return f"{len(seeds)} x {seeds[0]} runs" if len(set(seeds)) == 1 else f"{sum(seeds)} runs"
 
@@ -175,9 +219,9 @@ class Finding:
     """An experiment in one row: a question, and the claim whose verdict answers it.
 
     Attributes:
-        question: Answered "yes" where the claim holds and "no" where it fails.
-        claim: The text of one of the experiment's claims.
-        effect: The claim's value in words, with `{}` for the number.
+        question: answered "yes" if the claim holds and "no" if it fails.
+        claim: text of one of the experiment's claims.
+        effect: the effect size in words, with `{}` for the claim's value.
     """
 
     question: str
@@ -187,7 +231,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of numbers for the report."""
+    """A table for the report.
+
+    Attributes:
+        caption: title of the table.
+        header: names of the columns.
+        rows: the rows.
+    """
 
     caption: str
     header: Sequence[str]

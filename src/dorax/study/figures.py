@@ -1,4 +1,4 @@
-"""Figures: the drawing that experiments share."""
+"""Drawing functions that the experiments share."""
 
 # matplotlib and xarray: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -21,19 +21,34 @@ from dorax.study.measures import WINDOW, held
 from dorax.study.results import Results
 from dorax.study.statistics import Floats, bootstrap, median
 
-# Okabe and Ito's palette: distinct for colour-blind readers too.
+# Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 _POINTS = 160
 
 
 def new_figure(width: float = 9.0, height: float = 4.0) -> Figure:
+    """Create an empty figure.
+
+    Args:
+        width: width in inches.
+        height: height in inches.
+
+    Returns:
+        The figure.
+    """
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def write(figure: Figure, folder: Path, name: str) -> None:
-    """PNG and SVG, the same bytes for the same numbers."""
+    """Write a figure as PNG and SVG. The same numbers give the same bytes.
+
+    Args:
+        figure: the figure.
+        folder: where to write the files.
+        name: file name without suffix.
+    """
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # it is laid out now; each format would do it again
+    figure.set_layout_engine("none")  # keep this layout for both formats
     settings: Any = {"svg.hashsalt": name, "svg.fonttype": "path"}
     with matplotlib.rc_context(settings):
         for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
@@ -42,21 +57,44 @@ def write(figure: Figure, folder: Path, name: str) -> None:
 
 
 def drawn(experiment: Experiment, results: Results) -> Figure:
+    """Draw the figure of an experiment.
+
+    Args:
+        experiment: the experiment.
+        results: its results.
+
+    Returns:
+        The figure.
+    """
     figure = new_figure()
     experiment.draw(results, figure)
     return figure
 
 
 def palette(values: int) -> list[Any]:
-    """Colours for an ordered quantity, light to dark."""
+    """Return colours for an ordered quantity, dark to light.
+
+    Args:
+        values: number of colours.
+
+    Returns:
+        The colours.
+    """
     return [matplotlib.colormaps["viridis"](x) for x in np.linspace(0.0, 0.9, max(values, 2))][:values]
 
 
 def learning_curve(data: xr.Dataset, axis: Axis, variable: str = "q_error") -> tuple[Floats, Floats]:
-    """Abscissae, logarithmically spaced, and the variable there: points x seeds.
+    """Sample learning curves at logarithmically spaced points.
 
-    A curve ends where the first run does. By step, a run shows at each moment the last
-    episode that it had finished.
+    The curves end where the shortest run ends. By step, a run has the value of the last episode it had finished.
+
+    Args:
+        data: runs of one condition.
+        axis: episodes or steps.
+        variable: name of the variable.
+
+    Returns:
+        The points, and the values there, points x seeds.
     """
     values = data[variable].transpose("seed", "episode").values
     if axis == "episode":
@@ -78,24 +116,54 @@ def draw_curve(
     statistic: Callable[[Floats], Floats] = median,
     **style: Any,
 ) -> None:
-    """A statistic over seeds, their median unless told otherwise, with its bootstrap interval."""
+    """Draw a statistic over seeds with its bootstrap interval.
+
+    Args:
+        axes: where to draw.
+        data: runs of one condition.
+        axis: episodes or steps.
+        variable: name of the variable.
+        statistic: reduces the last axis; the median by default.
+        **style: options of the line.
+    """
     x, values = learning_curve(data, axis, variable)
     draw_band(axes, x, values, statistic, **style)
 
 
 def draw_band(axes: Axes, x: Floats, values: Floats, statistic: Callable[[Floats], Floats], **style: Any) -> None:
-    """The statistic of points x seeds, with its interval as a band."""
-    middle, low, high = bootstrap(values, statistic, resamples=400)  # a band is looked at, not judged by
+    """Draw a statistic with its bootstrap interval as a band.
+
+    Args:
+        axes: where to draw.
+        x: the points.
+        values: points x seeds.
+        statistic: reduces the last axis.
+        **style: options of the line.
+    """
+    middle, low, high = bootstrap(values, statistic, resamples=400)  # fewer resamples: bands are only drawn
     line = axes.plot(x, middle, linewidth=1.6, **style)[0]
     axes.fill_between(x, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
 
 
 def mean_over_seeds(values: Floats) -> Floats:
+    """Return the mean over the last axis.
+
+    Args:
+        values: ... x seeds.
+    """
     return np.mean(values, axis=-1)
 
 
 def trailing_mean(values: Floats, window: int = WINDOW) -> Floats:
-    """The mean of the last `window` values along the last axis, of as many as there are before that; NaN stays NaN."""
+    """Compute the mean of the last `window` values along the last axis.
+
+    Args:
+        values: the values; NaN stays NaN.
+        window: number of values; at the start, as many as there are.
+
+    Returns:
+        An array of the same shape.
+    """
     total = np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
     end = np.arange(1, values.shape[-1] + 1)
     start = np.maximum(end - window, 0)
@@ -103,6 +171,14 @@ def trailing_mean(values: Floats, window: int = WINDOW) -> Floats:
 
 
 def label_axes(axes: Axes, axis: Axis, ylabel: str, log_y: bool = True) -> None:
+    """Label the axes and make them logarithmic.
+
+    Args:
+        axes: the axes.
+        axis: what the x-axis counts, episodes or steps.
+        ylabel: label of the y-axis.
+        log_y: whether the y-axis is logarithmic as well.
+    """
     axes.set_xscale("log")
     if log_y:
         axes.set_yscale("log")
@@ -112,6 +188,11 @@ def label_axes(axes: Axes, axis: Axis, ylabel: str, log_y: bool = True) -> None:
 
 
 def tidy(axes: Axes) -> None:
+    """Remove the frame and add a light grid.
+
+    Args:
+        axes: the axes.
+    """
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.5)
 
@@ -119,7 +200,15 @@ def tidy(axes: Axes) -> None:
 def draw_q_error_by_both_axes(
     panels: Sequence[Axes], results: Results, names: Sequence[str], styles: dict[str, Any], floor: float = 1e-4
 ) -> None:
-    """q_error as a share of its start, by episode on the first panel and by step on the second."""
+    """Draw the error of Q relative to its start, by episode on the first panel and by step on the second.
+
+    Args:
+        panels: two axes.
+        results: results of the experiment.
+        names: names of the conditions to draw.
+        styles: options of each condition's line.
+        floor: smallest value to draw.
+    """
     for panel, axis in zip(panels, AXES, strict=True):
         for name in names:
             data = results[name].data(axis)
@@ -130,8 +219,15 @@ def draw_q_error_by_both_axes(
 
 
 def legend_below(figure: Figure, panel: Axes, columns: int = 4) -> None:
+    """Add a legend below all panels.
+
+    Args:
+        figure: the figure.
+        panel: the panel whose lines the legend lists.
+        columns: number of columns.
+    """
     handles, labels = panel.get_legend_handles_labels()
     legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
     for mark in legend.legend_handles:
         if mark is not None:
-            mark.set_alpha(1)  # points that are pale because there are many of them
+            mark.set_alpha(1)  # opaque also where points are drawn transparent

@@ -1,8 +1,8 @@
-"""Fingerprints: whether today's code would still produce what is recorded.
+"""Fingerprints: whether the current code would still produce the recorded runs.
 
-A recorded run cannot be repeated on every machine, but a short one can. `fingerprints.json` beside
-the recorded runs holds, by condition, what a short run did with the code that made them. While
-today's code does the same, a recorded run counts as if it had been made today.
+A recorded run cannot be repeated on every machine, but a short one can. `fingerprints.json`, next to the recorded
+runs, holds the outcome of a short run of each condition with the code that made them. While the current code
+gives the same outcome, recorded runs count as current.
 """
 
 from __future__ import annotations
@@ -27,25 +27,28 @@ TOLERANCE = 1e-3  # relative, for numbers; text must be equal
 
 
 def checked(name: str, experiment: Experiment, results: Results, store: Store, say: Callable[[str], None]) -> Results:
-    """Add a remark to every condition whose recorded runs do not count as today's.
+    """Add a remark to every condition whose recorded runs may not match the current code.
 
     Args:
-        name: The experiment's name.
-        experiment: Its conditions know how to compute their fingerprints.
-        results: Loaded results; conditions without runs from `results/` are left alone.
-        store: Keeps fingerprints that were computed, so that they are computed once per version of the code.
-        say: Told before a fingerprint is computed, which takes seconds.
+        name: name of the experiment.
+        experiment: the experiment; its conditions define how to compute fingerprints.
+        results: its results; conditions without runs from `results/` are left unchanged.
+        store: where computed fingerprints are stored, so that each is computed once per version of the code.
+        say: called with a message before a fingerprint is computed, which takes seconds.
+
+    Returns:
+        The results with remarks.
     """
     conditions = {condition.name: condition for condition in experiment.conditions(results.size)}
 
     def remark(result: ConditionResult) -> str:
         commits, recorded = ", ".join(result.commits), _recorded(name, result)
         if recorded is None:
-            return f"recorded by commit {commits}, not checked against today's code: no fingerprint is recorded"
+            return f"recorded by commit {commits}, not checked against the current code: no fingerprint is recorded"
         try:
             today = _today(name, conditions[result.name], result, store, say)
         except (InvalidInput, ImportError) as error:
-            return f"recorded by commit {commits}, not checked against today's code: {error}"
+            return f"recorded by commit {commits}, not checked against the current code: {error}"
         return "" if same(today, recorded) else f"recorded by earlier code (commit {commits})"
 
     found = {each.name: replace(each, remark=remark(each)) if each.commits else each for each in results}
@@ -53,7 +56,15 @@ def checked(name: str, experiment: Experiment, results: Results, store: Store, s
 
 
 def same(today: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
-    """Whether two fingerprints agree: text exactly, numbers up to rounding."""
+    """Compare two fingerprints: text exactly, numbers up to `TOLERANCE`.
+
+    Args:
+        today: fingerprint of the current code.
+        recorded: fingerprint of the recorded runs.
+
+    Returns:
+        Whether they agree.
+    """
     return today.keys() == recorded.keys() and all(_same_value(today[key], recorded[key]) for key in today)
 
 
@@ -68,7 +79,7 @@ def _recorded(name: str, result: ConditionResult) -> Mapping[str, Any] | None:
 def _today(
     name: str, condition: Condition, result: ConditionResult, store: Store, say: Callable[[str], None]
 ) -> Mapping[str, Any]:
-    """The fingerprint of today's code: from the store, or computed now and kept there."""
+    """Return the fingerprint of the current code, from the store or computed now."""
     compute = None if condition.recorded is None else condition.recorded.fingerprint
     if compute is None:
         raise InvalidInput("its condition defines no fingerprint")

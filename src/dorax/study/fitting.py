@@ -1,4 +1,4 @@
-"""Fitting: the best setting of a grid, chosen on seeds that are never reported."""
+"""Fitting: choose the best setting of a grid, on seeds that are never reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from dorax.study.statistics import median
 
 @dataclass(frozen=True)
 class Choice:
-    """The setting chosen for an axis, the scores of all settings, and which values lie at the edge of the grid."""
+    """The setting chosen for an axis.
+
+    Attributes:
+        setting: the chosen values by name.
+        scores: for every setting, its median time to the threshold, the share of runs that reached it, and its area
+            under the curve.
+        at_edge: names of values at the edge of their grid.
+        is_by_area: whether the choice was made by area.
+    """
 
     setting: dict[str, float]
     scores: list[tuple[dict[str, float], float, float, float]]  # setting, median time, share reached, area
@@ -24,20 +32,30 @@ class Choice:
 
 
 def settings_of(grid: Mapping[str, Sequence[float]]) -> list[dict[str, float]]:
-    """All combinations of a grid's values; for an empty grid, one empty setting."""
+    """List all combinations of a grid's values.
+
+    Args:
+        grid: values by name.
+
+    Returns:
+        The settings; for an empty grid, one empty setting.
+    """
     return [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
 
 
 def choose(condition: Condition, summary: xr.Dataset, axis: Axis) -> Choice:
     """Choose the best setting of a condition's grid.
 
-    The best has the shortest median time to the threshold; ties go to the most runs that reach it,
-    then to the least area. A measure that is fitted by area uses the area alone.
+    The best setting has the shortest median time to the threshold; ties go to the most runs that reach it, then to the
+    smallest area. A measure that is fitted by area uses the area alone.
 
     Args:
-        condition: Its grid, limits and measure.
-        summary: `measures.summary` of its tuning runs.
-        axis: What time is counted in.
+        condition: has the grid, its limits and the measure.
+        summary: `measures.summary` of the tuning runs.
+        axis: whether time is counted in episodes or in steps.
+
+    Returns:
+        The choice.
     """
     is_reached = summary[f"reached_by_{axis}"].values
     time = median(np.where(is_reached, summary[f"time_by_{axis}"].values, np.inf))

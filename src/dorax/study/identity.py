@@ -1,8 +1,8 @@
-"""Content-addressed keys: a digest of values and of the code that they run through.
+"""Content-addressed keys: digests of values and of the code that uses them.
 
-A key covers every field of the objects involved, every array, and the source of every module of
-this package that the code behind them imports, without comments and docstrings. `dorax.study` only
-analyses results and is not covered, except for functions that are part of a condition.
+A key covers every field of the objects involved, every array, and the source (without comments and docstrings) of
+every module of this package that their code imports. `dorax.study` only analyses results, so it is not covered,
+except for functions that are part of a condition.
 """
 
 from __future__ import annotations
@@ -20,11 +20,18 @@ from typing import Any, cast
 import numpy as np
 
 _PACKAGE = __name__.split(".")[0]
-_ANALYSIS = f"{_PACKAGE}.study"  # covered where a function of it is used, not where it is merely imported
+_ANALYSIS = f"{_PACKAGE}.study"  # covered if one of its functions is used, not if it is only imported
 
 
 def key_of(thing: Any) -> str:
-    """A hexadecimal digest of a thing's values and code."""
+    """Compute a digest of an object's values and code.
+
+    Args:
+        thing: a nested structure of plain values, arrays, dataclasses and named functions.
+
+    Returns:
+        A hexadecimal digest.
+    """
     modules: set[str] = set()
     description = describe(thing, modules)
     code = [(name, _source_digest(name)) for name in sorted(_with_imports(modules))]
@@ -32,7 +39,18 @@ def key_of(thing: Any) -> str:
 
 
 def describe(thing: Any, modules: set[str] | None = None) -> Any:
-    """Describe a thing as nested tuples of plain values; the modules of its code are added to `modules`."""
+    """Describe an object as nested tuples of plain values.
+
+    Args:
+        thing: a nested structure of plain values, arrays, dataclasses and named functions.
+        modules: set to which the names of the modules of its code are added.
+
+    Returns:
+        The description.
+
+    Raises:
+        TypeError: if some part has no description that is the same in every process.
+    """
     seen: set[str] = set() if modules is None else modules
     if thing is None or isinstance(thing, str | bool | int | float):
         return thing
@@ -69,7 +87,7 @@ def _outside_source(thing: Any) -> str:
 
 
 def _with_imports(modules: set[str]) -> set[str]:
-    """The modules of this package among `modules`, and those of it that they import, transitively."""
+    """Return the modules of this package among `modules`, and those they import, transitively."""
     found: set[str] = set()
     waiting = {name for name in modules if name.split(".")[0] == _PACKAGE}
     while waiting:

@@ -17,18 +17,21 @@ from dorax.study.statistics import Floats, Times
 Axis = Literal["episode", "step"]
 AXES: tuple[Axis, ...] = ("episode", "step")
 
-THRESHOLD = 0.01  # of the error of knowing nothing, which is where Q = 0 starts
+THRESHOLD = 0.01  # relative to the error of Q = 0
 WINDOW = 20  # episodes over which success is counted
 FAILURES_ALLOWED = 0.1  # of them
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A curve that falls from about 1 as an agent learns, and the threshold that it has to reach.
+    """A curve that falls from about 1 as an agent learns, and the threshold it has to reach.
 
-    The curve's last dimension is `episode`, or `record`: evenly spaced records whose steps are in
-    `record_step`. Records know no episodes, so both axes count steps for them. Settings are
-    fitted by the time to the threshold or, where a curve may rise again, by the area under it.
+    Attributes:
+        name: what has to be reached, in words.
+        curve: computes the curve from a dataset. Its last dimension is `episode`, or `record` for evenly spaced records
+            with their steps in `record_step`; records have no episodes, so both axes then count steps.
+        threshold: value to reach.
+        fitted_by: fit settings by the time to the threshold or, for curves that may rise again, by the area under them.
     """
 
     name: str
@@ -38,17 +41,38 @@ class Measure:
 
 
 def error_of_q(data: xr.Dataset) -> xr.DataArray:
-    """The error of Q relative to that of Q = 0, which is the same for all agents."""
+    """Compute the error of Q relative to that of Q = 0, which is the same for all agents.
+
+    Args:
+        data: runs of one condition.
+
+    Returns:
+        The relative error by episode.
+    """
     return data.q_error / data.q_error_of_zero
 
 
 def error_of_q_since_start(data: xr.Dataset) -> xr.DataArray:
-    """The error of Q relative to the agent's own error at the start."""
+    """Compute the error of Q relative to the agent's own error at the start.
+
+    Args:
+        data: runs of one condition.
+
+    Returns:
+        The relative error by episode.
+    """
     return data.q_error / data.q_error_at_start
 
 
 def recent_failures(data: xr.Dataset) -> xr.DataArray:
-    """The share of the last `WINDOW` episodes without any reward; missing episodes count as failed."""
+    """Compute the share of the last `WINDOW` episodes without any reward.
+
+    Args:
+        data: runs of one condition.
+
+    Returns:
+        The share by episode. Episodes before the first count as failures.
+    """
     returns = data["return"]
     failed = np.where(np.isnan(returns.values), np.nan, np.asarray(returns.values <= 0, float))
     total = np.cumsum(np.concatenate([np.ones((*failed.shape[:-1], WINDOW)), failed], axis=-1), axis=-1)
@@ -61,7 +85,16 @@ SUCCESS = Measure(f"{1 - FAILURES_ALLOWED:.0%} of {WINDOW} episodes succeed", re
 
 
 def times_to_threshold(data: xr.Dataset, axis: Axis, measure: Measure = Q_ERROR) -> Times:
-    """Episodes or steps until the measure is first at or below its threshold."""
+    """Find when a measure is first at or below its threshold.
+
+    Args:
+        data: runs of one condition.
+        axis: count episodes or steps.
+        measure: the measure.
+
+    Returns:
+        The time of each run.
+    """
     values = measure.curve(data)
     curve = values.values
     is_there = np.asarray(curve <= measure.threshold)
@@ -76,7 +109,16 @@ def times_to_threshold(data: xr.Dataset, axis: Axis, measure: Measure = Q_ERROR)
 
 
 def area_under_curve(data: xr.Dataset, axis: Axis, measure: Measure = Q_ERROR) -> Floats:
-    """The mean of a measure along an axis; a run that has ended keeps its last value."""
+    """Compute the mean of a measure along an axis. A run that has ended keeps its last value.
+
+    Args:
+        data: runs of one condition.
+        axis: average over episodes or steps.
+        measure: the measure.
+
+    Returns:
+        The mean for each run.
+    """
     curve = measure.curve(data)
     error = curve.copy(data=held(curve.values)).fillna(1.0)
     if curve.dims[-1] == "record":
@@ -90,7 +132,14 @@ def area_under_curve(data: xr.Dataset, axis: Axis, measure: Measure = Q_ERROR) -
 
 
 def held(curves: Floats) -> Floats:
-    """Fill curves, along the last axis, with their last value where they have ended (NaN)."""
+    """Fill curves with their last value where they have ended.
+
+    Args:
+        curves: curves along the last axis; NaN where they have ended.
+
+    Returns:
+        Curves without NaN.
+    """
     last = np.maximum(np.sum(np.isfinite(curves), axis=-1, keepdims=True) - 1, 0)
     return np.where(np.isfinite(curves), curves, np.take_along_axis(curves, last, axis=-1))
 
@@ -101,7 +150,15 @@ def _at(values: Floats, index: Any) -> Floats:
 
 
 def summary(data: xr.Dataset, measure: Measure = Q_ERROR) -> xr.Dataset:
-    """What fitting needs of tuning runs, setting x seed: times, whether the threshold was reached, areas."""
+    """Summarise tuning runs for fitting.
+
+    Args:
+        data: runs of one condition, setting x seed.
+        measure: the measure to fit by.
+
+    Returns:
+        For each setting, seed and axis: the time to the threshold, whether it was reached, and the area.
+    """
     dims = ("setting", "seed")
     columns: dict[str, Any] = {}
     for axis in AXES:

@@ -16,31 +16,37 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 class Watcher(Protocol):
-    """Shows the progress of pieces of work, and of the whole."""
+    """Shows the progress of single runs and of the whole command."""
 
     def __call__(self, name: str) -> Report:
-        """Begin a piece of work.
+        """Start showing a run.
 
         Args:
-            name: What to call it.
+            name: name of the run.
 
         Returns:
-            Its progress callback, which is told the share that is done and the steps so far.
+            Its progress callback, called with the fraction done and the steps so far.
         """
         ...
 
     def finished(self, done: float) -> None:
-        """Set how much of the expected time's work is finished."""
+        """Set how much of the expected time has been completed."""
         ...
 
 
 class Bars:
-    """A bar for each piece of work, below one for the whole."""
+    """One bar for each run, below a bar for the whole command.
+
+    Args:
+        bars: rich's progress display.
+        whole: task of the bar for the whole command.
+    """
 
     def __init__(self, bars: Progress, whole: TaskID) -> None:
         self._bars, self._whole = bars, whole
 
     def __call__(self, name: str) -> Report:
+        """Add a bar; see `Watcher`."""
         task = self._bars.add_task(name, total=1.0, rate="")
 
         def report(share: float, steps: int) -> None:
@@ -54,21 +60,23 @@ class Bars:
         return report
 
     def finished(self, done: float) -> None:
+        """Update the bar of the whole command."""
         self._bars.update(self._whole, completed=done)
 
 
 class Lines:
-    """A line for each finished piece of work, and one about every half a minute of a long one.
+    """One line for each finished run, and one about every 30 seconds of a long one.
 
     Args:
-        say: Prints a line.
-        clock: The time in seconds.
+        say: prints a line.
+        clock: returns the time in seconds.
     """
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._say, self._clock = say, clock
 
     def __call__(self, name: str) -> Report:
+        """Start a run; see `Watcher`."""
         began = last = self._clock()
         is_finished = False
 
@@ -85,7 +93,7 @@ class Lines:
         return report
 
     def finished(self, done: float) -> None:
-        """The command prints a line of its own for every experiment."""
+        """Do nothing: the command prints its own line for every experiment."""
 
 
 @contextmanager
@@ -93,8 +101,11 @@ def watching(console: Console, total: float) -> Generator[Watcher]:
     """Show progress on a console.
 
     Args:
-        console: Where to; bars are drawn only if it is a terminal.
-        total: The expected time of all work.
+        console: the console; bars are drawn only on a terminal.
+        total: expected time of all work.
+
+    Yields:
+        The watcher.
     """
     if not console.is_terminal:
         yield Lines(lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True))

@@ -30,7 +30,7 @@ _NOT_MEASURED = "not measured"
 
 
 def provenance() -> dict[str, str]:
-    """Attributes to store with a run that this process has just made."""
+    """Return attributes to store with a run of this process: hardware, versions, commit and command."""
     import jax
 
     device, cores = jax.devices()[0], f"{os.cpu_count()} cores, {platform.machine()}"
@@ -45,13 +45,27 @@ def provenance() -> dict[str, str]:
 
 
 def where(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the machines, versions and commits of runs, given their attributes, without repetition."""
+    """Describe where runs were made, without repetition.
+
+    Args:
+        runs: attributes of each run, from `provenance`.
+
+    Returns:
+        Machines, versions and commits as text.
+    """
     words = [f"{_device(run)}; {run['versions']}; commit {run['commit']}" for run in runs]
     return " | ".join(dict.fromkeys(words))
 
 
 def command(arguments: Sequence[str]) -> str:
-    """The command line without its output folder, which only means something on the machine it ran on."""
+    """Format the command line without its output folder, which has no meaning on other machines.
+
+    Args:
+        arguments: arguments of the command.
+
+    Returns:
+        The command line.
+    """
     kept: list[str] = []
     is_value = False
     for argument in arguments:
@@ -78,7 +92,7 @@ def _version(package: str) -> str:
 
 
 def _commit() -> str:
-    """The commit of the code; DORAX_COMMIT names it where the code has no git history around it."""
+    """Return the commit of the code. DORAX_COMMIT names it where there is no git history."""
     if named := os.environ.get("DORAX_COMMIT"):
         return named
     asked = subprocess.run(

@@ -1,4 +1,4 @@
-"""Publishing results: `results/claims.json` is what the README and the documentation are made from."""
+"""Publishing results: the README and the documentation are made from `results/claims.json`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 
 
 def published_claims() -> list[dict[str, Any]]:
-    """The rows of `results/claims.json`; none where there is no such file, as in an installed wheel."""
+    """Return the rows of `results/claims.json`, or an empty list if there is no such file, as in an installed wheel."""
     try:
         return json.loads(_claims_path().read_text())
     except (OSError, ValueError):
@@ -34,17 +34,20 @@ def published_claims() -> list[dict[str, Any]]:
 def publish(experiments: Mapping[str, Experiment], claims: Sequence[Row], store: Store) -> None:
     """Copy claims, durations and figures of a report into the checkout, and update the README's findings.
 
-    What was published of experiments that the report does not have stays as it is.
+    Published results of experiments that are not in the report are kept.
 
     Args:
-        experiments: All experiments by name, in order.
-        claims: The rows of the report's claims.json.
-        store: Where the report was written.
+        experiments: all experiments by name, in order.
+        claims: the rows of the report's claims.json.
+        store: where the report was written.
+
+    Raises:
+        InvalidInput: if the report contains quick runs or there is no checkout.
     """
     before, after = _around_findings()
     new = {row["experiment"]: None for row in claims}
     if quick := [name for name in new if _is_quick(name, store)]:
-        raise InvalidInput(f"quick runs cannot be published: {', '.join(quick)}; allowed: after a full run of them")
+        raise InvalidInput(f"quick runs cannot be published: {', '.join(quick)}; run them in full first")
     rows = [*claims, *(row for row in published_claims() if row["experiment"] not in new)]
     order = list(experiments)
     rows = sorted((row for row in rows if row["experiment"] in order), key=lambda row: order.index(row["experiment"]))
@@ -59,7 +62,15 @@ def publish(experiments: Mapping[str, Experiment], claims: Sequence[Row], store:
 
 
 def findings_table(experiments: Mapping[str, Experiment], claims: Sequence[Row]) -> str:
-    """One row per experiment that has a finding: the question, its answer, and how large the effect is."""
+    """Format the README's findings: one row per experiment that has a finding.
+
+    Args:
+        experiments: all experiments by name, in order.
+        claims: rows of claims.json.
+
+    Returns:
+        A Markdown table.
+    """
     by_text = {(row["experiment"], row["claim"]): row for row in claims}
     lines = ["| what was asked | answer | effect size, with 95 % interval |", "| --- | --- | --- |"]
     for name, experiment in experiments.items():
@@ -75,7 +86,15 @@ def findings_table(experiments: Mapping[str, Experiment], claims: Sequence[Row])
 
 
 def effect(finding: Finding, row: Row) -> str:
-    """A claim's value and interval in words, such as `2.2 times as fast (2.1 to 2.3; 50 seeds)`."""
+    """Format the effect size of a finding, such as `2.2 times as fast (2.1 to 2.3; 50 seeds)`.
+
+    Args:
+        finding: the finding.
+        row: its claim's row of claims.json.
+
+    Returns:
+        The text.
+    """
     low, high = row["low"], row["high"]
     remark = f"; {row['remark']}" if "remark" in row else ""
     seeds = f"{row['seeds']} seed{'s' if row['seeds'] != 1 else ''}{remark}"
@@ -89,7 +108,14 @@ def effect(finding: Finding, row: Row) -> str:
 
 
 def claims_table(claims: Sequence[Row]) -> str:
-    """Claims with their numbers, as a Markdown table."""
+    """Format claims with their numbers.
+
+    Args:
+        claims: rows of claims.json.
+
+    Returns:
+        A Markdown table.
+    """
     lines = ["| claim | value [95 % interval] | verdict | seeds |", "| --- | --- | --- | --- |"]
     for row in claims:
         claim = f"{row['claim']} ({row['remark']})" if "remark" in row else row["claim"]
@@ -105,11 +131,11 @@ def _is_quick(name: str, store: Store) -> bool:
 
 
 def _around_findings() -> tuple[str, str]:
-    """The text of the README before and after its findings."""
+    """Return the text of the README before and after its findings."""
     path = _readme_path()
     text = path.read_text() if path.exists() else ""
     if BEGIN not in text or END not in text:
-        raise InvalidInput(f"{path} lacks the lines {BEGIN} and {END}; allowed: publishing from a checkout of dorax")
+        raise InvalidInput(f"{path} lacks the lines {BEGIN} and {END}; publish from a checkout of dorax")
     before, _, rest = text.partition(BEGIN)
     return before, rest.partition(END)[2]
 

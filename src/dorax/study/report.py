@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML page, with claims.json and durations.json beside it."""
+"""The report: a self-contained HTML page, with claims.json and durations.json next to it."""
 
 # jinja2: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -33,13 +33,25 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Section:
-    """An experiment as the report shows it."""
+    """An experiment in the report.
+
+    Attributes:
+        name: name of the experiment.
+        experiment: the experiment.
+        results: its results.
+        claims: its rows of claims.json.
+        figure: its figure, an SVG as a data URL.
+        fits: table of the fitted settings.
+        edges: chosen values that lie at the edge of their grid.
+        tables: further tables.
+        recorded: where recorded runs were made.
+    """
 
     name: str
     experiment: Experiment
     results: Results
     claims: Sequence[Row]
-    figure: str  # SVG, as a data address
+    figure: str
     fits: Table | None
     edges: Sequence[str]
     tables: Sequence[Table]
@@ -47,12 +59,13 @@ class Section:
 
     @property
     def seeds(self) -> str:
-        """How many seeds each condition has so far."""
+        """The number of seeds per condition, or its range."""
         found = [result.data().sizes["seed"] for result in self.results]
         return " to ".join(map(str, sorted({min(found), max(found)})))
 
     @property
     def command(self) -> str:
+        """The command that repeats the run."""
         seeds = "" if self.results.size.seeds == self._usual.seeds else f" --seeds {self.results.size.seeds}"
         quick = "" if self.results.size.is_full else " --quick"
         return f"dorax run {self.name}{quick}{seeds} --fresh && dorax report"
@@ -68,20 +81,20 @@ def write_report(
     at_hand: Mapping[str, Results] | None = None,
     say: Callable[[str], None] = print,
 ) -> list[Row]:
-    """Write report.html, claims.json, durations.json and the figures of all that has been run.
+    """Write report.html, claims.json, durations.json and figures for everything that has been run.
 
     Args:
-        experiments: By name.
-        store: Where results are, and where the report goes.
-        at_hand: Results that need not be read from the store again.
-        say: Told what is being done where that takes long.
+        experiments: experiments by name.
+        store: where results are, and where the report is written.
+        at_hand: results that need not be read from the store again.
+        say: called with a message before work that takes long.
 
     Returns:
         The rows of claims.json.
     """
     at_hand = at_hand or {}
     sections: list[Section] = []
-    missing: dict[str, str] = {}  # by experiment, options with which it runs on any machine
+    missing: dict[str, str] = {}  # by experiment, the options to run it on any machine
     for name, experiment in experiments.items():
         try:
             results = at_hand[name] if name in at_hand else load(name, experiment, store)
@@ -92,11 +105,11 @@ def write_report(
         sections.append(_section(name, experiment, results, store.folder))
     claims = [row for section in sections for row in section.claims]
     if not claims:
-        raise InvalidInput(f"{store.folder} holds no results of this version of the code; allowed: after dorax run")
+        raise InvalidInput(f"{store.folder} has no results of this version of the code; run dorax run first")
     with replacing(store.folder / "claims.json") as unfinished:
         unfinished.write_text(json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
     with replacing(store.folder / "durations.json") as unfinished:
-        # Recorded runs were made elsewhere: their durations say nothing about this machine.
+        # Recorded runs were made on other machines.
         here = [section for section in sections if not section.experiment.is_recorded]
         seconds = {section.name: round(section.results.seconds, 1) for section in here}
         unfinished.write_text(json.dumps(seconds, indent=1) + "\n")
@@ -106,7 +119,14 @@ def write_report(
 
 
 def verdicts_by_experiment(claims: Sequence[Row]) -> dict[str, Counter[str]]:
-    """How many claims of each experiment hold, fail or are unclear."""
+    """Count the verdicts of each experiment.
+
+    Args:
+        claims: rows of claims.json.
+
+    Returns:
+        For each experiment, how many claims hold, fail or are unclear.
+    """
     found: dict[str, Counter[str]] = {}
     for row in claims:
         found.setdefault(row["experiment"], Counter())[row["verdict"]] += 1
@@ -114,14 +134,28 @@ def verdicts_by_experiment(claims: Sequence[Row]) -> dict[str, Counter[str]]:
 
 
 def number(value: float | None) -> str:
-    """Three digits; a bound that the data leave open is a dash."""
+    """Format a number with three digits.
+
+    Args:
+        value: the number; None if the data do not determine it.
+
+    Returns:
+        The text; a dash for None and infinity.
+    """
     if value is None or not math.isfinite(value):
         return "–"
     return f"{value:.3g}" if abs(value) < 1e5 else f"{value:.2e}"
 
 
 def interval(row: Row) -> str:
-    """`value [low, high]`, with ∞ where the data set no bound; one number where nothing is random."""
+    """Format a value with its interval as `value [low, high]`.
+
+    Args:
+        row: a row of claims.json.
+
+    Returns:
+        The text, with ∞ for an open end; only the value if nothing is random.
+    """
     if row["seeds"] == 1 and row["low"] == row["high"]:
         return number(row["value"])
     low = "−∞" if row["low"] is None else number(row["low"])
@@ -151,7 +185,7 @@ def _section(name: str, experiment: Experiment, results: Results, folder: Path) 
 
 
 def _recorded(results: Results) -> list[str]:
-    """Where the runs of each condition were made, if that was kept with them."""
+    """Return where the runs of each condition were made, if that was stored with them."""
     return [
         f"{each.name} (seeds: {each.data().sizes['seed']}): {each.where}" + (f" — {each.remark}" if each.remark else "")
         for each in results
@@ -160,7 +194,7 @@ def _recorded(results: Results) -> list[str]:
 
 
 def _fits(results: Results) -> Table | None:
-    """The grid and the choice of every fitted condition, for both axes."""
+    """Return the grid and the choice of every fitted condition, for both axes."""
     rows = [
         (result.name, axis, in_words(choice.setting), _scores(choice))
         for result in results
@@ -174,7 +208,7 @@ def _fits(results: Results) -> Table | None:
         "chosen",
         "grid, on tuning seeds: median time to the threshold (– never), or area under the curve",
     )
-    return Table("What was fitted, and from what", header, rows)
+    return Table("Fitted settings", header, rows)
 
 
 def _scores(choice: Choice) -> str:

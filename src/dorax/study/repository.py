@@ -1,6 +1,6 @@
-"""The checkout that this code runs in: where recorded results, published claims and durations are.
+"""The checkout that contains this code, with recorded results, published claims and durations.
 
-An installed wheel has no checkout around it; there `results()` is a folder that does not exist.
+An installed wheel has no checkout; there `results()` is a folder that does not exist.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ ROOT = Path(__file__).parents[3]
 
 
 def results() -> Path:
-    """The folder of recorded results."""
+    """Return the folder of recorded results."""
     return ROOT / "results"

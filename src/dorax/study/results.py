@@ -1,4 +1,4 @@
-"""Running an experiment, and loading its results."""
+"""Run an experiment and load its results."""
 
 # xarray: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -23,11 +23,11 @@ from dorax.study.store import Store
 
 
 class NotRun(Exception):
-    """A result was asked for that has not been made."""
+    """The requested result has not been computed."""
 
 
 class LeftOut(KeyError):
-    """A condition was asked for that is not among the results."""
+    """The requested condition is not among the results."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class RunOptions:
     """How to run an experiment.
 
     Attributes:
-        fresh: Remove stored results first, ignore recorded ones, and run everything again.
-        keep_replay: Include replay buffers in checkpoints.
+        fresh: remove stored results, ignore recorded ones, and run everything again.
+        keep_replay: include replay buffers in checkpoints.
     """
 
     fresh: bool = False
@@ -48,9 +48,13 @@ class ConditionResult:
     """The reported runs of one condition, for each axis at the setting fitted for it.
 
     Attributes:
-        where: The machines, versions and commits of recorded runs.
-        commits: The commits of runs taken from `results/`.
-        remark: A warning about the code behind recorded runs, if there is one.
+        name: name of the condition.
+        by_axis: the runs for each axis.
+        choices: the fitted setting for each axis; empty if nothing was fitted.
+        seconds: time that the runs took, with tuning.
+        where: machines, versions and commits of recorded runs.
+        commits: commits of runs taken from `results/`.
+        remark: a warning about the code behind recorded runs, if there is one.
     """
 
     name: str
@@ -62,18 +66,25 @@ class ConditionResult:
     remark: str = ""
 
     def data(self, axis: Axis = "episode") -> xr.Dataset:
-        """The runs, with seed as first dimension."""
+        """Return the runs for an axis.
+
+        Args:
+            axis: episodes or steps.
+
+        Returns:
+            A dataset with seed as first dimension.
+        """
         return self.by_axis[axis]
 
 
 @dataclass(frozen=True)
 class Results:
-    """What an experiment's claims and figures are made from.
+    """The results of an experiment, from which its claims and figures are made.
 
     Attributes:
-        conditions: By name.
-        size: The size that was run.
-        missing: Runs of recorded conditions that have not been made, in words.
+        conditions: results by name of the condition.
+        size: the size that was run.
+        missing: runs of recorded conditions that have not been made, in words.
     """
 
     conditions: Mapping[str, ConditionResult]
@@ -90,24 +101,25 @@ class Results:
 
     @property
     def seconds(self) -> float:
+        """Time that all runs took."""
         return sum(result.seconds for result in self)
 
 
 def run(
     name: str, experiment: Experiment, size: Size, store: Store, watch: Watch, options: RunOptions | None = None
 ) -> Results:
-    """Run what has neither been made nor recorded, nor is being run by another process.
+    """Run everything that is not stored, not recorded and not being run by another process.
 
     Args:
-        name: The experiment's name, which is also that of its folder.
-        experiment: What to run.
-        size: How much of it.
-        store: Where results are kept.
-        watch: Gives each piece of work its progress callback.
-        options: Whether to start afresh, and what checkpoints include.
+        name: name of the experiment and of its folder.
+        experiment: what to run.
+        size: how much of it.
+        store: where results are stored.
+        watch: creates a progress callback for each run.
+        options: whether to start afresh, and what checkpoints include.
 
     Returns:
-        All results there are afterwards.
+        All results that exist afterwards.
     """
     options = options or RunOptions()
     archive, conditions = Archive(name, size, store), experiment.conditions(size)
@@ -117,21 +129,31 @@ def run(
                 condition.recorded.check_machine()
         archive.forget(conditions)
     is_done = False
-    while not is_done:  # again after a pass with work to do: meanwhile others may have finished what a fit depends on
+    while not is_done:  # repeat: meanwhile other processes may have finished tuning runs that a fit depends on
         made = [archive.make(piece, watch, options.keep_replay) for piece in _pieces_in_order(conditions, archive)]
         is_done = not any(made)
     _remember_size(name, size, store)
     try:
         return _collect(conditions, size, archive)
     except NotRun:
-        raise InvalidInput(f"all runs of {name} are being made by other processes; allowed: when one is done") from None
+        raise InvalidInput(
+            f"all runs of {name} are being made by other processes; try again when one is done"
+        ) from None
 
 
 def load(name: str, experiment: Experiment, store: Store) -> Results:
     """Load the results of the size that was run last, or recorded results of the full size.
 
+    Args:
+        name: name of the experiment.
+        experiment: the experiment.
+        store: where results are stored.
+
+    Returns:
+        The results.
+
     Raises:
-        NotRun: There are none, or one that is made here is missing.
+        NotRun: if there are none, or if one that is not recorded is missing.
     """
     try:
         size = last_size(name, store)
@@ -141,7 +163,18 @@ def load(name: str, experiment: Experiment, store: Store) -> Results:
 
 
 def last_size(name: str, store: Store) -> Size:
-    """The size that an experiment was last run with; NotRun if it never was."""
+    """Return the size that an experiment was last run with.
+
+    Args:
+        name: name of the experiment.
+        store: where results are stored.
+
+    Returns:
+        The size.
+
+    Raises:
+        NotRun: if it has not been run.
+    """
     try:
         return replace(Size(), **json.loads(_size_path(name, store).read_text()))
     except (OSError, ValueError, TypeError):
@@ -158,7 +191,7 @@ def _size_path(name: str, store: Store) -> Path:
 
 
 def _pieces_in_order(conditions: Sequence[Condition], archive: Archive) -> Iterator[Piece]:
-    """All pieces of work: first those to fit on, then the reported seeds of conditions that can be fitted."""
+    """Yield all pieces: first the tuning runs, then the reported runs of conditions that can be fitted."""
     for condition in conditions:
         yield from archive.tuning(condition)
     reported: list[Piece] = []
@@ -173,7 +206,7 @@ def _priority(condition: Condition) -> int:
 
 
 def _choices(condition: Condition, archive: Archive) -> dict[Axis, Choice] | None:
-    """The setting chosen for each axis; empty if there is nothing to fit, None if tuning runs are missing."""
+    """Return the setting chosen for each axis; empty if there is nothing to fit, None if tuning runs are missing."""
     pieces = archive.tuning(condition)
     if not pieces:
         return {}
@@ -185,7 +218,7 @@ def _choices(condition: Condition, archive: Archive) -> dict[Axis, Choice] | Non
 
 
 def _summary(condition: Condition, pieces: Sequence[Piece], found: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Summarise tuning runs that are kept one by one."""
+    """Summarise tuning runs that are stored one by one."""
     summaries: list[xr.Dataset] = []
     for number, setting in enumerate(settings_of(condition.grid)):
         chosen = [i for i, piece in enumerate(pieces) if piece.settings[0] == setting]
@@ -195,7 +228,7 @@ def _summary(condition: Condition, pieces: Sequence[Piece], found: Sequence[xr.D
 
 
 def _reported_settings(condition: Condition, choices: Mapping[Axis, Choice] | None) -> list[Setting]:
-    """The distinct settings to report, in the order of the axes; none if they could not be chosen yet."""
+    """Return the distinct settings to report, in the order of the axes; none if they cannot be chosen yet."""
     if choices is None:
         return []
     settings: list[Setting] = []
@@ -242,7 +275,7 @@ def _made_here(condition: Condition, choices: Mapping[Axis, Choice], piece: Piec
 def _recorded(
     condition: Condition, choices: Mapping[Axis, Choice], pieces: Sequence[Piece], archive: Archive
 ) -> ConditionResult | None:
-    """The runs that there are; None where an axis has none."""
+    """Return the runs that exist; None if an axis has none."""
     by_axis: dict[Axis, xr.Dataset] = {}
     used: list[xr.Dataset] = []
     for axis in AXES:
@@ -263,7 +296,7 @@ def _recorded(
 
 
 def _side_by_side(pieces: Sequence[Piece], runs: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Runs along the dimension seed; where one is shorter than another it is NaN."""
+    """Combine runs along the dimension seed, padding shorter ones with NaN."""
     seeds = xr.IndexVariable("seed", [piece.seeds[0] for piece in pieces])
     numbered = [run.assign_coords({dim: range(size) for dim, size in run.sizes.items()}) for run in runs]
     return xr.concat(numbered, seeds, join="outer", combine_attrs="drop")

@@ -20,7 +20,13 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its 95 % interval. An end is infinite where the data set no bound."""
+    """A value with its 95 % interval.
+
+    Attributes:
+        value: the estimate.
+        low: lower end; infinite if the data set no bound.
+        high: upper end; infinite if the data set no bound.
+    """
 
     value: float
     low: float
@@ -29,24 +35,38 @@ class Interval:
 
 @dataclass(frozen=True)
 class Times:
-    """When each run reached a threshold; a run that never did is censored at its end."""
+    """When each run reached a threshold. A run that never did is censored at its end.
+
+    Attributes:
+        time: the time of each run, or its end if it is censored.
+        is_reached: whether each run reached the threshold.
+    """
 
     time: Floats
     is_reached: np.ndarray[Any, np.dtype[np.bool_]]
 
     @property
     def earliest(self) -> Floats:
-        """Times with censored runs counted as reaching the threshold when they ended."""
+        """Times, with censored runs counted as if they had reached the threshold when they ended."""
         return self.time
 
     @property
     def latest(self) -> Floats:
-        """Times with censored runs counted as never reaching the threshold."""
+        """Times, with censored runs counted as never reaching the threshold."""
         return np.where(self.is_reached, self.time, np.inf)
 
 
 def first_times(curves: Floats, steps: Floats, threshold: float) -> Times:
-    """When each curve, seeds x records, first reaches a threshold; NaN where a run has ended."""
+    """Find when each curve first reaches a threshold from below.
+
+    Args:
+        curves: seeds x records; NaN where a run has ended.
+        steps: the step of each record, seeds x records.
+        threshold: value to reach.
+
+    Returns:
+        The time of each run.
+    """
     is_there = np.asarray(curves >= threshold)
     first = np.take_along_axis(steps, np.argmax(is_there, axis=1)[:, None], axis=1)[:, 0]
     is_reached = np.asarray(is_there.any(axis=1))
@@ -54,7 +74,16 @@ def first_times(curves: Floats, steps: Floats, threshold: float) -> Times:
 
 
 def median(values: Floats) -> Floats:
-    """The median of the last axis, the upper one of two: a mean with an infinite value would say nothing."""
+    """Compute the median over the last axis, for an even number the upper of the two middle values.
+
+    The mean of the two would be infinite as soon as one is.
+
+    Args:
+        values: ... x seeds; may be infinite.
+
+    Returns:
+        The medians.
+    """
     ordered = np.sort(values, axis=-1)
     return ordered[..., ordered.shape[-1] // 2]
 
@@ -62,17 +91,33 @@ def median(values: Floats) -> Floats:
 def bootstrap(
     values: Floats, statistic: Callable[[Floats], Floats] = median, resamples: int = _RESAMPLES
 ) -> tuple[Floats, Floats, Floats]:
-    """The statistic over the last axis, and the ends of its percentile bootstrap interval."""
+    """Compute a statistic over the last axis with its percentile bootstrap interval.
+
+    Args:
+        values: ... x seeds.
+        statistic: reduces the last axis.
+        resamples: number of bootstrap resamples.
+
+    Returns:
+        The statistic, and the lower and upper ends of its interval.
+    """
     resampled = statistic(values[..., _draws(values.shape[-1], seed=0, resamples=resamples)])
     low, high = _ends(resampled)
     return statistic(values), low, high
 
 
 def ratio_of_medians(slow: Times, fast: Times) -> Interval:
-    """Median time of `slow` over that of `fast`, with an interval that allows for censoring.
+    """Compute the ratio of two median times, with an interval that allows for censoring.
 
-    The low end counts censored runs of `slow` at their earliest and those of `fast` at their
-    latest; the high end the other way round.
+    The lower end counts censored runs of `slow` at their earliest and those of `fast` at their latest; the upper end
+    does the reverse.
+
+    Args:
+        slow: times in the numerator.
+        fast: times in the denominator.
+
+    Returns:
+        The ratio.
     """
     low = _ends(_ratio_draws(slow.earliest, fast.latest))[0]
     high = _ends(_ratio_draws(slow.latest, fast.earliest))[1]
@@ -81,25 +126,57 @@ def ratio_of_medians(slow: Times, fast: Times) -> Interval:
 
 
 def share(successes: int, trials: int) -> Interval:
-    """A proportion with its exact (Clopper-Pearson) interval."""
+    """Compute a proportion with its exact (Clopper-Pearson) interval.
+
+    Args:
+        successes: number of successes.
+        trials: number of trials.
+
+    Returns:
+        The proportion.
+    """
     bounds = stats.binomtest(successes, trials).proportion_ci(_LEVEL)
     return Interval(successes / trials, float(bounds.low), float(bounds.high))
 
 
 def mean(values: Floats) -> Interval:
+    """Compute the mean with its bootstrap interval.
+
+    Args:
+        values: one value per seed.
+
+    Returns:
+        The mean.
+    """
     value, low, high = bootstrap(values, lambda x: np.mean(x, axis=-1))
     return Interval(float(value), float(low), float(high))
 
 
 def difference_of_means(larger: Floats, smaller: Floats) -> Interval:
-    """Mean of `larger` less that of `smaller`, two independent groups of runs."""
+    """Compute the difference of the means of two independent groups of runs.
+
+    Args:
+        larger: values of the first group.
+        smaller: values of the second group, which is subtracted.
+
+    Returns:
+        The difference with its bootstrap interval.
+    """
     draws = [np.mean(x[_draws(len(x), seed=seed)], axis=-1) for seed, x in ((1, larger), (2, smaller))]
     low, high = _ends(draws[0] - draws[1])
     return Interval(float(np.mean(larger) - np.mean(smaller)), float(low), float(high))
 
 
 def difference_of_shares(larger: tuple[int, int], smaller: tuple[int, int]) -> Interval:
-    """The share of `larger`, so many of so many, less that of `smaller`, with Newcombe's interval (1998, method 10)."""
+    """Compute the difference of two proportions with Newcombe's interval (1998, method 10).
+
+    Args:
+        larger: successes and trials of the first group.
+        smaller: successes and trials of the second group, which is subtracted.
+
+    Returns:
+        The difference.
+    """
     shares = [successes / trials for successes, trials in (larger, smaller)]
     bounds = [stats.binomtest(*counts).proportion_ci(_LEVEL, "wilson") for counts in (larger, smaller)]
     value = shares[0] - shares[1]
@@ -121,7 +198,7 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def _ends(draws: Floats) -> tuple[Floats, Floats]:
-    """The ends of an interval. They are drawn values, not interpolated: some may be infinite."""
+    """Return the ends of an interval. They are drawn values, not interpolated, since some may be infinite."""
     tail = (1 - _LEVEL) / 2
     low, high = np.quantile(draws, [tail, 1 - tail], axis=-1, method="inverted_cdf")
     return low, high

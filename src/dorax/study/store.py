@@ -1,7 +1,7 @@
 """The store: one netCDF file per piece of work, written atomically.
 
-The name of a file ends in a key of what it holds, so changed settings or changed code are not found
-and unchanged ones are. A digest of the numbers, stored inside, reveals damaged files.
+A file name ends in a key of what the file depends on, so results of other settings or other code are not found.
+Each file contains a digest of its numbers, which detects damage.
 """
 
 # xarray: typed in part only.
@@ -25,7 +25,14 @@ _LETTERS = {"ε": "epsilon", "α": "alpha", "γ": "gamma"}
 
 
 class Store:
-    """The results below one folder."""
+    """The results in a folder.
+
+    Args:
+        folder: the folder; it is created if needed.
+
+    Attributes:
+        damaged: damaged files that were found.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -36,12 +43,15 @@ class Store:
                 pass
 
     def path(self, experiment: str, name: str, key: str) -> Path:
-        """The file of a piece of work.
+        """Return the file of a piece of work.
 
         Args:
-            experiment: The folder that it is in.
-            name: What it is, for people.
-            key: What identifies it; a digest is shortened.
+            experiment: name of the experiment, which is also the folder.
+            name: readable part of the file name.
+            key: identifies the content; long digests are shortened.
+
+        Returns:
+            The path.
         """
         for letter, word in _LETTERS.items():
             name = name.replace(letter, word)
@@ -49,7 +59,14 @@ class Store:
         return self.folder / "data" / experiment / f"{slug}-{key[:_KEY_LENGTH]}.nc"
 
     def load(self, path: Path) -> xr.Dataset | None:
-        """Load a file; None if there is none or it is damaged, in which case it is added to `damaged`."""
+        """Load a file.
+
+        Args:
+            path: the file.
+
+        Returns:
+            The dataset; None if there is no such file or it is damaged. A damaged file is added to `damaged`.
+        """
         if not path.exists():
             return None
         try:
@@ -63,7 +80,12 @@ class Store:
         return data
 
     def save(self, path: Path, data: xr.Dataset) -> None:
-        """Write a file atomically: readers see the old file or the new one, never half of it."""
+        """Write a file atomically: readers see the old file or the new one.
+
+        Args:
+            path: the file.
+            data: the dataset.
+        """
         data = data.assign_attrs(digest=_digest(data))
         packed: dict[Any, Any] = {name: {"zlib": True, "complevel": 2} for name in data.data_vars}
         # Serialised in memory first: HDF5 crashes when the disk is full.
@@ -72,7 +94,11 @@ class Store:
             unfinished.write_bytes(content)
 
     def clear(self, experiment: str) -> None:
-        """Remove the files of an experiment that are stored under a digest as their key."""
+        """Remove the files of an experiment whose key is a digest, which excludes recorded runs.
+
+        Args:
+            experiment: name of the experiment.
+        """
         for path in (self.folder / "data" / experiment).glob("*.nc"):
             if re.search(rf"-[0-9a-f]{{{_KEY_LENGTH}}}$", path.stem):
                 path.unlink(missing_ok=True)
