@@ -1,4 +1,4 @@
-"""The agents compared on continuous states: their grids, claims and figures."""
+"""Agents, grids, claims and figures for the experiments on continuous states."""
 
 from __future__ import annotations
 
@@ -45,19 +45,41 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def logistic(discount: float, step_size: float = 0.5) -> EValues:
-    """E-values in the paper's form, with all numbers given so that they can be swept."""
+    """Create E-values in the paper's form, with explicit numbers so that they can be swept.
+
+    Args:
+        discount: the paper's gamma_E.
+        step_size: step size of E.
+
+    Returns:
+        The counter.
+    """
     return EValues(discount, learning_rate=0.5, form="logistic", step_size=step_size)
 
 
 def count(discount: float, step_size: float = 1.0) -> EValues:
-    """E-values in the count form, with all numbers given so that they can be swept."""
+    """Create E-values in the count form, with explicit numbers so that they can be swept.
+
+    Args:
+        discount: the paper's gamma_E.
+        step_size: step size of E.
+
+    Returns:
+        The counter.
+    """
     return EValues(discount, learning_rate=0.5, form="count", step_size=step_size)
 
 
 def by_tiles(tiles: int | tuple[int, ...]) -> dict[str, tuple[LinearAgent, Mapping[str, Sequence[float]]]]:
-    """The paper's four agents with their grids, at the authors' rates, E in both forms.
+    """Create the paper's four agents with tile coding, with E in both forms.
 
-    E learns as given, and again with the number that sets its pace fitted as well.
+    Step sizes are those of the authors' linear code. Two more agents also fit how fast E learns.
+
+    Args:
+        tiles: tiles per dimension.
+
+    Returns:
+        For each agent by name, the agent and its grid.
     """
     lll, temperature = LLL(Softmax(1.0)), {"temperature": TEMPERATURES}
     for_logistic = {"temperature": FEW_TEMPERATURES, "counter.step_size": (0.5, 2.0, 8.0, 16.0)}
@@ -86,9 +108,18 @@ def comparison(
     lanes: int,
     quick_agents: Sequence[str] = (PLAIN_COUNT, COUNT),
 ) -> list[Condition]:
-    """One condition per agent, with its grid and about a hundred greedy tests per run.
+    """Create one condition per agent, with about a hundred greedy tests per run.
 
-    A quick run has only `quick_agents`: compiling the others would take most of its time.
+    Args:
+        agents: for each agent by name, the agent and its grid.
+        env: the environment.
+        episodes: training episodes at full size.
+        size: how much to run.
+        lanes: lanes of the compiled program.
+        quick_agents: the agents of a quick run, in which compiling all of them would take too long.
+
+    Returns:
+        The conditions.
     """
     episodes = size.of(episodes, least=20)
     steps = None if size.is_full else 3000
@@ -106,7 +137,16 @@ def comparison(
 
 
 def claims(episodes: int, soon: int, given: str = "as given") -> list[Claim]:
-    """What the paper claims of its agents, and then the two forms against each other."""
+    """Create the paper's claims, and claims that compare the two forms of E.
+
+    Args:
+        episodes: episodes of a run.
+        soon: episodes that count as quick.
+        given: how the step sizes were chosen, in words.
+
+    Returns:
+        The claims.
+    """
     forms = {"logistic": (LOGISTIC, PLAIN_LOGISTIC), "count": (COUNT, PLAIN_COUNT)}
     found = [fails_to_converge(SOFTMAX, episodes, f"softmax does not solve it within {episodes} episodes", SUCCESS)]
     for form, (propagating, _) in forms.items():
@@ -124,7 +164,7 @@ def claims(episodes: int, soon: int, given: str = "as given") -> list[Claim]:
 
 
 def fitted_claims() -> list[Claim]:
-    """The two forms against each other when the number that sets their pace is fitted as well."""
+    """Create claims that compare the two forms of E when the learning speed of both is fitted as well."""
     beats = "the count form gets there before the logistic form, the pace of both fitted"
     keeps_up = "the count form as given needs at most twice the time of the logistic form with its pace fitted"
     found: list[Claim] = []
@@ -136,7 +176,18 @@ def fitted_claims() -> list[Claim]:
 
 
 def fails_less(better: str, worse: str, text: str) -> Claim:
-    """Getting there first is not all: an agent may lose it again. This is what settings are fitted by."""
+    """Claim that one agent fails in fewer episodes of a run than another.
+
+    An agent can reach the goal first and fail again later. This counts all episodes, and settings are fitted by it.
+
+    Args:
+        better: name of the agent that should fail less.
+        worse: name of the other agent.
+        text: the claim in words.
+
+    Returns:
+        The claim.
+    """
 
     def estimate(results: Results) -> Estimate:
         ours, theirs = (failures(results[name].data("episode")) for name in (better, worse))
@@ -147,12 +198,19 @@ def fails_less(better: str, worse: str, text: str) -> Claim:
 
 
 def failures(data: Any) -> np.ndarray:
-    """The share of a run's training episodes that failed, one for each seed."""
+    """Compute the share of training episodes that failed.
+
+    Args:
+        data: runs of one agent.
+
+    Returns:
+        The share for each seed.
+    """
     return 1 - np.nanmean(successes(data["return"]), axis=-1)
 
 
 def draw(results: Results, figure: Figure) -> None:
-    """Success of training episodes by episode and by step, and of greedy test episodes."""
+    """Draw the success rate in training episodes, by episode and by step, and in greedy tests."""
     figure.set_size_inches(12, 4.4)
     panels = figure.subplots(1, 3, sharey=True)
     for result in results:
@@ -178,7 +236,7 @@ def _draw_tests(panel: Axes, data: Any, **style: Any) -> None:
 
 
 def tables(results: Results) -> Sequence[Table]:
-    """How well each agent does at the end: training and greedy."""
+    """Create a table of the success rates at the end of the runs."""
     rows = []
     for result in results:
         data = result.data("episode")
@@ -203,5 +261,12 @@ def _words(interval: Any) -> str:
 
 
 def successes(returns: Any) -> np.ndarray:
-    """1 where an episode was rewarded, 0 where it was not, NaN where there was none."""
+    """Convert returns to successes.
+
+    Args:
+        returns: return of each episode; NaN where there was none.
+
+    Returns:
+        1 for a positive return, 0 for any other, NaN where there was no episode.
+    """
     return np.where(np.isnan(returns.values), np.nan, returns.values > 0)

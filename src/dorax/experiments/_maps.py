@@ -1,4 +1,4 @@
-"""Maps of the mountain car's states: how often each was visited, and how often E-values think it was."""
+"""Maps of the mountain car's state space: visits and generalized counts in each bin."""
 
 from __future__ import annotations
 
@@ -22,18 +22,23 @@ from dorax.study.experiment import Condition, Progress, Setting, Size
 BINS = (50, 50)  # positions x velocities
 EPSILON = 0.3
 EPISODES = 1000
-WINDOW = 10  # episodes between snapshots, and in the early and the late window
+WINDOW = 10  # episodes between snapshots, and of the early and late windows
 FORMS = ("logistic", "count")
 EXTENT = (-1.2, 0.6, -0.07, 0.07)
 
 
 @dataclass(frozen=True)
 class MapRun:
-    """A training whose snapshots are reduced to what the figures show: three windows, and correlations over time."""
+    """A training run whose snapshots are reduced to what the figures show: maps of three windows, and correlations.
+
+    Args:
+        training: the run.
+    """
 
     training: Training
 
     def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None) -> xr.Dataset:
+        """Run and reduce; see `Condition.run`."""
         data = self.training(settings, seeds, progress)
         visits, counts = data.visits.astype("float32"), data["count"]
         kept = {"correlation": _correlation(visits, counts), "return": data["return"]}
@@ -44,7 +49,15 @@ class MapRun:
 
 
 def conditions(discount: float, size: Size) -> list[Condition]:
-    """An ε-greedy agent, with E in each form learned beside it and never looked at."""
+    """Create an ε-greedy agent that ignores E, with E learned in each form.
+
+    Args:
+        discount: the paper's gamma_E.
+        size: how much to run.
+
+    Returns:
+        One condition per form.
+    """
     counters = {
         "logistic": EValues(discount, learning_rate=0.5, form="logistic", step_size=0.5),
         "count": EValues(discount, learning_rate=0.5, form="count", step_size=1.0),
@@ -67,7 +80,15 @@ def conditions(discount: float, size: Size) -> list[Condition]:
 
 
 def rank_correlations(data: xr.Dataset, window: str) -> np.ndarray:
-    """Spearman's coefficient of the two maps over the bins visited in a window, one for each seed."""
+    """Compute Spearman's correlation of visits and counts over the bins visited in a window.
+
+    Args:
+        data: runs of one condition.
+        window: `"early"`, `"late"` or `"total"`.
+
+    Returns:
+        The coefficient for each seed.
+    """
     return np.asarray(
         [
             stats.spearmanr(visits[visits > 0], counts[visits > 0])[0]
@@ -77,7 +98,16 @@ def rank_correlations(data: xr.Dataset, window: str) -> np.ndarray:
 
 
 def draw_map(axes: Axes, values: np.ndarray, title: str) -> Any:
-    """A map relative to its maximum, over three decades; what was never visited stays white."""
+    """Draw a map relative to its maximum, over three decades. Bins that were never visited are white.
+
+    Args:
+        axes: where to draw.
+        values: positions x velocities.
+        title: title of the map.
+
+    Returns:
+        The image, for a colour bar.
+    """
     relative = np.ma.masked_less_equal(values / max(values.max(), 1e-12), 0).T
     image = axes.imshow(relative, origin="lower", extent=EXTENT, aspect="auto", norm=LogNorm(1e-3, 1.0), cmap="viridis")
     axes.set_title(title, fontsize=9, loc="left")
@@ -87,6 +117,6 @@ def draw_map(axes: Axes, values: np.ndarray, title: str) -> Any:
 
 
 def _correlation(visits: xr.DataArray, counts: xr.DataArray) -> xr.DataArray:
-    """Pearson's coefficient over snapshots for each bin; NaN where either never changed."""
+    """Compute Pearson's correlation over snapshots for each bin; NaN where either map never changed."""
     moving = (visits.std("snapshot") > 0) & (counts.std("snapshot") > 0)
     return xr.corr(visits, counts, "snapshot").where(moving).astype("float32")

@@ -1,4 +1,4 @@
-"""The table-based agents that the paper compares: their grids, claims and figures."""
+"""Agents, grids, claims and figures for the comparisons on finite MDPs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from dorax.study.results import Results
 EPSILONS = (0.0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 TEMPERATURES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 5.0, 10.0, 30.0, 100.0)
 SCALES = (0.0, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
-LIMITS = {"epsilon": (0.0, 1.0), "temperature": (0.0,), "scale": (0.0,)}  # nothing lies beyond
-LANES, STATES = 128, 64  # so that tuning and reporting, bridge and cliff share one compiled program
+LIMITS = {"epsilon": (0.0, 1.0), "temperature": (0.0,), "scale": (0.0,)}  # ends of the possible range
+LANES, STATES = 128, 64  # tuning and reporting, bridge and cliff share one compiled program
 
 _RULES = {
     "ε-greedy": (Sample(EpsilonGreedy(0.1)), LLL(EpsilonGreedy(0.1)), {"epsilon": EPSILONS}),
@@ -34,7 +34,15 @@ _COLOURS = {"ε-greedy": figures.COLOURS[1], "softmax": figures.COLOURS[0], "UCB
 
 @dataclass(frozen=True)
 class TableAgent:
-    """An agent by its name, its family and what it counts."""
+    """One of the agents that are compared.
+
+    Attributes:
+        name: name of the agent.
+        family: `"ε-greedy"`, `"softmax"` or `"UCB"`.
+        counts: what it counts: `"nothing"`, `"visits"` or `"E-values"`.
+        agent: the agent.
+        grid: values to fit.
+    """
 
     name: str
     family: str
@@ -44,7 +52,16 @@ class TableAgent:
 
 
 def table_agents(discount: float = 0.9, e_discount: float = 0.9, learning_rate: float = 0.5) -> list[TableAgent]:
-    """The eight agents of the paper's comparison."""
+    """Create the eight agents of the paper's comparison.
+
+    Args:
+        discount: the paper's gamma.
+        e_discount: the paper's gamma_E.
+        learning_rate: the paper's alpha.
+
+    Returns:
+        The agents.
+    """
 
     def agent(rule: Any, counter: Any) -> TabularAgent:
         return TabularAgent(rule=rule, counter=counter, learning_rate=learning_rate, discount=discount)
@@ -65,18 +82,44 @@ def table_agents(discount: float = 0.9, e_discount: float = 0.9, learning_rate: 
 
 
 def style(each: TableAgent) -> dict[str, Any]:
-    """Colour by family, line by what is counted."""
+    """Return the line style of an agent: colour by family, dashes by what it counts.
+
+    Args:
+        each: the agent.
+
+    Returns:
+        Options of the line.
+    """
     line = {"nothing": ":", "visits": "--", "E-values": "-"}[each.counts]
     return {"color": _COLOURS[each.family], "linestyle": line}
 
 
 def at(name: str, learning_rate: float) -> str:
-    """The name of an agent's condition at a learning rate."""
+    """Return the name of an agent's condition at a learning rate.
+
+    Args:
+        name: name of the agent.
+        learning_rate: the learning rate.
+
+    Returns:
+        The name.
+    """
     return f"{name}, α = {learning_rate:g}"
 
 
 def comparison(mdp: MDP, episodes: int, max_steps: int, rates: Sequence[float], size: Size) -> list[Condition]:
-    """One condition per agent and learning rate; a quick run has only the first rate."""
+    """Create one condition per agent and learning rate.
+
+    Args:
+        mdp: the MDP.
+        episodes: training episodes at full size.
+        max_steps: training steps at full size.
+        rates: learning rates; a quick run has only the first.
+        size: how much to run.
+
+    Returns:
+        The conditions.
+    """
     return [
         Condition(
             at(each.name, rate),
@@ -97,7 +140,14 @@ def comparison(mdp: MDP, episodes: int, max_steps: int, rates: Sequence[float], 
 
 
 def counterpart_claims(rate: float) -> list[Claim]:
-    """Each E-value agent against its own counter-based and stochastic equivalents."""
+    """Claim that each E-value agent converges before its counterparts that count visits or sample.
+
+    Args:
+        rate: the learning rate.
+
+    Returns:
+        The claims.
+    """
     pairs = [
         ("LLL ε-greedy, E-values", "LLL ε-greedy, visits"),
         ("LLL ε-greedy, E-values", "ε-greedy"),
@@ -109,7 +159,13 @@ def counterpart_claims(rate: float) -> list[Claim]:
 
 
 def draw_comparison(results: Results, figure: Figure, rates: Sequence[float]) -> None:
-    """A row a learning rate: error of Q by episode and by step, and the return of training by episode."""
+    """Draw one row per learning rate: the error of Q by episode and by step, and the training return by episode.
+
+    Args:
+        results: results of the experiment.
+        figure: where to draw.
+        rates: the learning rates.
+    """
     rates = rates if results.size.is_full else rates[:1]
     figure.set_size_inches(11, 3.4 * len(rates) + 0.6)
     rows = figure.subplots(len(rates), 3, squeeze=False)
@@ -124,7 +180,14 @@ def draw_comparison(results: Results, figure: Figure, rates: Sequence[float]) ->
 
 
 def draw_return(axes: Axes, results: Results, name: str, **line: Any) -> None:
-    """The mean return of training episodes, each point an average over the last quarter of the episodes so far."""
+    """Draw the mean training return, averaged over the last quarter of the episodes so far.
+
+    Args:
+        axes: where to draw.
+        results: results of the experiment.
+        name: name of the condition.
+        **line: options of the line.
+    """
     data = results[name].data("episode")
     returns = data["return"].values.astype(float)
     finished = int(np.isfinite(returns).sum(axis=1).min())

@@ -1,4 +1,4 @@
-"""The comparison that the paper mentions and does not show: the same eight agents on the cliff."""
+"""The eight agents of Figure 4 on cliff walking, a comparison that the paper mentions but does not show."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ RATES = (0.5, 0.1)
 
 
 def conditions(size: Size) -> Sequence[Condition]:
+    """One condition per agent and learning rate."""
     return _table_agents.comparison(mdps.cliff(), episodes=2000, max_steps=30_000, rates=RATES, size=size)
 
 
 def draw(results: Results, figure: Figure) -> None:
+    """Draw the error of Q and the training return."""
     _table_agents.draw_comparison(results, figure, RATES)
 
 
@@ -26,9 +28,9 @@ EXPERIMENT = Experiment(
     figure="section 3.3, not shown",
     title="The same agents on the cliff",
     paper="On cliff walking the results are similar to those on the bridge.",
-    notes="γ = γ_E = 0.9, at most 500 steps an episode; 2000 episodes or 30 000 steps, whichever comes first. Every "
-    "step costs 1 here: values that start at 0 are optimistic, and greedy learners explore by themselves. By step "
-    "the curves of all agents lie on one another.",
+    notes="γ = γ_E = 0.9, at most 500 steps per episode (our choice); 2000 episodes or 30 000 steps, whichever comes "
+    "first. Every step costs 1, so initial values of 0 are optimistic and even greedy agents explore. By step, the "
+    "curves of all agents nearly coincide.",
     conditions=conditions,
     claims=[claim for rate in RATES for claim in _table_agents.counterpart_claims(rate)],
     draw=draw,

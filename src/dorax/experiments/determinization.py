@@ -1,4 +1,4 @@
-"""Theorem 3.1: counting rules choose as often as the stochastic rule that they determinize."""
+"""Theorem 3.1: determinized rules choose actions as often as the stochastic rule they are derived from."""
 
 from __future__ import annotations
 
@@ -23,18 +23,28 @@ ACTIONS = 5
 
 
 def log_probabilities(values: jax.Array) -> jax.Array:
-    """The values are log-probabilities already: a fixed f."""
+    """Return the values: a policy whose values are log-probabilities already.
+
+    Args:
+        values: log-probabilities of the actions.
+    """
     return values
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Many choices in one state by one rule, f drawn evenly from all distributions over the actions."""
+    """Many choices in one state by one rule, with a policy f drawn uniformly from all distributions for each seed.
+
+    Args:
+        rule: the action rule.
+        choices: number of choices.
+    """
 
     rule: Any
     choices: int
 
     def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None) -> xr.Dataset:
+        """Run the choices; see `Condition.run`."""
         keys = jax.vmap(jax.random.key)(jnp.asarray(seeds, jnp.uint32))
         lead, lag = (np.asarray(part)[None] for part in jax.jit(jax.vmap(self._excess))(keys))
         if progress is not None:
@@ -46,7 +56,7 @@ class Choices:
         )
 
     def _excess(self, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The largest and the smallest of C_T(a) - T f(a) over the actions, for every T."""
+        """Return the largest and the smallest C_T(a) - T f(a) over the actions, for every T."""
         f_key, choice_key = jax.random.split(key)
         log_f = jnp.log(jax.random.dirichlet(f_key, jnp.ones(ACTIONS)))
         uniforms = jax.random.uniform(choice_key, (self.choices,))
@@ -65,29 +75,62 @@ RULES = {"LLL": LLL(log_probabilities), "Deficit": Deficit(log_probabilities), "
 
 
 def conditions(size: Size) -> Sequence[Condition]:
+    """One condition per rule."""
     return [Condition(name, Choices(rule, size.of(10_000, least=1000))) for name, rule in RULES.items()]
 
 
 def furthest(data: xr.Dataset) -> np.ndarray:
-    """|C_T(a) - T f(a)| of the worst action, seed x T."""
+    """Compute |C_T(a) - T f(a)| of the worst action.
+
+    Args:
+        data: runs of one rule.
+
+    Returns:
+        Seeds x T.
+    """
     return np.maximum(data.lead.values, -data.lag.values)
 
 
 def worst_lead(results: Results, name: str) -> Estimate:
-    """A bound is about the worst case: the value and both ends are the largest that was seen."""
+    """Find the largest C_T(a) - T f(a). It is a worst case, so the interval is a single point.
+
+    Args:
+        results: results of the experiment.
+        name: name of the rule.
+
+    Returns:
+        The estimate.
+    """
     worst = float(results[name].data().lead.max())
     words = f"largest C_T(a) - T f(a) of {name}, over all actions, T and f"
     return Estimate(words, Interval(worst, worst, worst), results.size.seeds)
 
 
 def worst_distance(results: Results, name: str) -> Estimate:
+    """Find the largest |C_T(a) - T f(a)|. It is a worst case, so the interval is a single point.
+
+    Args:
+        results: results of the experiment.
+        name: name of the rule.
+
+    Returns:
+        The estimate.
+    """
     worst = float(furthest(results[name].data()).max())
     words = f"largest |C_T(a) - T f(a)| of {name}, over all actions, T and f"
     return Estimate(words, Interval(worst, worst, worst), results.size.seeds)
 
 
 def exponent(results: Results, name: str) -> Estimate:
-    """The slope of log |C_T/T - f| against log T, fitted to each f on its own."""
+    """Estimate the exponent of T in |C_T/T - f|, fitted for each f separately.
+
+    Args:
+        results: results of the experiment.
+        name: name of the rule.
+
+    Returns:
+        The estimate.
+    """
     data = results[name].data()
     times = data.choices.values
     at = np.unique(np.geomspace(10, times[-1], 60).astype(int)) - 1
@@ -97,10 +140,11 @@ def exponent(results: Results, name: str) -> Estimate:
 
 
 def claims() -> list[Claim]:
+    """Create the claims about both determinized rules and about sampling."""
     found: list[Claim] = []
     for name in ("LLL", "Deficit"):
         found += [
-            # Counts are whole numbers but f is rounded to float32: the last digits of T f are not meant.
+            # The margin of 1e-2 allows for rounding of f to float32.
             Claim(f"{name} never exceeds T f(a) by more than 1", lambda r, n=name: worst_lead(r, n), below=1.0 + 1e-2),
             Claim(
                 f"{name} stays within |A| = {ACTIONS} of T f(a)", lambda r, n=name: worst_distance(r, n), below=ACTIONS
@@ -112,6 +156,7 @@ def claims() -> list[Claim]:
 
 
 def draw(results: Results, figure: Figure) -> None:
+    """Draw the distance between frequencies and f over T."""
     figure.set_size_inches(6.5, 4)
     axes = figure.subplots()
     choices = results["LLL"].data().choices.values
@@ -133,13 +178,13 @@ def draw(results: Results, figure: Figure) -> None:
 
 EXPERIMENT = Experiment(
     figure="theorem 3.1",
-    title="Determinized rules keep the frequencies of the rules they replace",
+    title="Determinized rules keep the action frequencies of stochastic rules",
     paper="Every stochastic rule has deterministic equivalents, LLL and the deficit rule among them, that choose each "
     "action equally often in the limit.",
-    notes=f"One state, {ACTIONS} actions, f drawn evenly from all distributions, one f a seed. The paper states the "
-    "condition on frequencies, C_T(a)/T − f(a) ≤ b; its proof needs it on counts, C_T(a) − T f(a) ≤ b, and that is "
-    "tested, with 0.01 of a visit for rounding: both rules keep within one visit above T f(a), and within |A| visits "
-    "of it.",
+    notes=f"One state, {ACTIONS} actions, f drawn uniformly from all distributions, a new one for each seed. The paper "
+    "states the condition for frequencies, C_T(a)/T − f(a) ≤ b, but its proof needs it for counts, C_T(a) − T f(a) ≤ "
+    "b. The latter is tested, with a margin of 0.01 visits for rounding: both rules stay at most one visit above T "
+    "f(a) and within |A| visits of it.",
     conditions=conditions,
     claims=claims(),
     draw=draw,

@@ -1,4 +1,4 @@
-"""Figure 11: with propagation, a visit counts for more where it ends the episode."""
+"""Figure 11: with propagation, visits near the end of an episode count more."""
 
 from __future__ import annotations
 
@@ -18,19 +18,32 @@ NEAR = 0.3  # positions beyond this are near the goal, which is at 0.5
 
 
 def conditions(size: Size) -> Sequence[Condition]:
-    """With propagation; and without it, as a control: the same seeds make the same visits."""
+    """Both forms with propagation, and without it as a control: the same seeds make the same visits."""
     control = [replace(each, name=plain(each.name)) for each in _maps.conditions(0.0, size)]
     return [*_maps.conditions(0.99, size), *control]
 
 
 def plain(form: str) -> str:
+    """Return the name of the control condition.
+
+    Args:
+        form: form of E.
+
+    Returns:
+        The name.
+    """
     return f"{form}, γ_E = 0"
 
 
 def visits_by_place(results: Results, form: str) -> np.ndarray:
-    """Generalized over plain visits of the last ten episodes, near the goal and far from it: runs x 2.
+    """Compute generalized visits per visit in the last ten episodes, near the goal and far from it.
 
-    Runs that did not get near the goal in these episodes have nothing to compare.
+    Args:
+        results: results of the experiment.
+        form: form of E, which is also the condition's name.
+
+    Returns:
+        Runs x 2. Runs that did not get near the goal in these episodes are left out.
     """
     data = results[form].data()
     low, high = _maps.EXTENT[:2]
@@ -45,9 +58,15 @@ def visits_by_place(results: Results, form: str) -> np.ndarray:
 
 
 def favours_the_goal(form: str) -> Claim:
-    """The paper's claim: near the goal a visit makes for more generalized visits than far from it.
+    """Claim that a visit near the goal adds more to the count than a visit far from it, as in the paper.
 
-    A difference, not a ratio, since counts may fall.
+    Counts can fall, so this is a difference and not a ratio.
+
+    Args:
+        form: form of E.
+
+    Returns:
+        The claim.
     """
 
     def estimate(results: Results) -> Estimate:
@@ -58,7 +77,14 @@ def favours_the_goal(form: str) -> Claim:
 
 
 def owes_it_to_propagation(form: str) -> Claim:
-    """The same in comparison with γ_E = 0: a counter that saturates favours what is visited less anyway."""
+    """Claim the same relative to γ_E = 0, since a counter that saturates favours rarely visited states anyway.
+
+    Args:
+        form: form of E.
+
+    Returns:
+        The claim.
+    """
 
     def estimate(results: Results) -> Estimate:
         rates, control = (visits_by_place(results, name) for name in (form, plain(form)))
@@ -76,6 +102,7 @@ def _near_less_far(rates: np.ndarray, words: str) -> Estimate:
 
 
 def draw(results: Results, figure: Figure) -> None:
+    """Draw visits and E-values of the last ten episodes in both forms."""
     figure.set_size_inches(12, 3.4)
     panels = figure.subplots(1, 4)
     images = []
@@ -92,6 +119,7 @@ def draw(results: Results, figure: Figure) -> None:
 
 
 def tables(results: Results) -> Sequence[Table]:
+    """Create a table of generalized visits per visit."""
     rows = []
     for form in _maps.FORMS:
         for name, discount in ((form, "0.99"), (plain(form), "0")):
@@ -104,13 +132,13 @@ def tables(results: Results) -> Sequence[Table]:
 
 EXPERIMENT = Experiment(
     figure="Figure 11",
-    title="With propagation, visits near the end count for more",
+    title="With propagation, visits near the end count more",
     paper="With γ_E = 0.99, near-terminal states gain more generalized visits than visits, in comparison with states "
     "far from the end.",
-    notes="As before with γ_E = 0.99. Near the goal: positions above 0.3. The change of C_E over the last ten episodes "
-    "is summed over the bins visited in them, near and far, and divided by the visits. That is judged as it is, and in "
-    "comparison with γ_E = 0, where the same visits were made. Counts can fall: such bins are white. The maps are "
-    "those of the first seed that reached the goal in these episodes.",
+    notes="As in Figures 8, 9, 10 and 12, with γ_E = 0.99. Positions above 0.3 are near the goal. The change of C_E "
+    "over the last ten episodes is summed over the bins visited in them, near and far, and divided by the number of "
+    "visits. This ratio is judged by itself and relative to γ_E = 0, with the same visits. Bins whose count fell are "
+    "white. The maps show the first seed that reached the goal in these episodes.",
     conditions=conditions,
     claims=[claim(form) for claim in (favours_the_goal, owes_it_to_propagation) for form in _maps.FORMS],
     draw=draw,

@@ -1,4 +1,4 @@
-"""Figure 5: how much a pair has yet to learn, as a function of its count."""
+"""Figure 5: the error of Q as a function of the count."""
 
 from __future__ import annotations
 
@@ -21,18 +21,25 @@ from dorax.study.statistics import mean
 
 NAME = "LLL softmax, E-values"
 EAST = 1
-SMALLEST_ERROR = 1e-10  # below it a value is known, and its logarithm is rounding
+SMALLEST_ERROR = 1e-10  # smaller errors are rounding
 
 
 @dataclass(frozen=True)
 class Snapshots:
-    """Values, visits and generalized counts of every pair at the end of every episode."""
+    """A training run that records values, visits and generalized counts of every pair after every episode.
+
+    Args:
+        agent: the agent.
+        mdp: the MDP.
+        episodes: number of episodes.
+    """
 
     agent: TabularAgent
     mdp: MDP
     episodes: int
 
     def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None) -> xr.Dataset:
+        """Run all seeds; see `Condition.run`."""
         runs = []
         for number, seed in enumerate(seeds, start=1):
             runs.append(self._run(seed))
@@ -68,17 +75,33 @@ WORLD = bridge(5)
 
 
 def conditions(size: Size) -> Sequence[Condition]:
+    """A single condition, LLL softmax with E-values."""
     return [Condition(NAME, Snapshots(AGENT, WORLD, size.of(50, least=20)))]
 
 
 def missing(data: xr.Dataset) -> np.ndarray:
-    """|Q - Q*| / |Q*| of every pair at every episode's end."""
+    """Compute |Q - Q*| / |Q*| of every pair after every episode.
+
+    Args:
+        data: the runs.
+
+    Returns:
+        Seeds x episodes x states x actions.
+    """
     optimal_q = WORLD.optimal_q(0.9)
     return np.abs((data.q.values - optimal_q) / optimal_q)
 
 
 def explained(data: xr.Dataset, counter: str) -> np.ndarray:
-    """For each run, the share of the variance of log-error that one falling function of the count explains."""
+    """Compute the share of the variance of log-error that one decreasing function of the count explains.
+
+    Args:
+        data: the runs.
+        counter: `"count"` or `"visits"`.
+
+    Returns:
+        The share for each seed.
+    """
     error, counts, visits = missing(data), data[counter].values, data.visits.values
     shares = []
     for run in range(len(error)):
@@ -89,7 +112,7 @@ def explained(data: xr.Dataset, counter: str) -> np.ndarray:
 
 
 def _residual(count: np.ndarray, log_error: np.ndarray) -> float:
-    """What the best falling function leaves over; pairs of equal count must get equal values."""
+    """Return the residual of the best decreasing function; pairs with equal counts get equal values."""
     values, place, weights = np.unique(count, return_inverse=True, return_counts=True)
     means = np.bincount(place, log_error) / weights
     fitted = isotonic_regression(means, weights=weights, increasing=False).x if len(values) > 1 else means
@@ -97,6 +120,15 @@ def _residual(count: np.ndarray, log_error: np.ndarray) -> float:
 
 
 def share_explained(results: Results, counter: str) -> Estimate:
+    """Estimate the mean share explained.
+
+    Args:
+        results: results of the experiment.
+        counter: `"count"` or `"visits"`.
+
+    Returns:
+        The estimate.
+    """
     shares = explained(results[NAME].data(), counter)
     symbol = "c" if counter == "count" else counter
     words = f"share of log-error variance that one falling function of {symbol} explains"
@@ -104,13 +136,22 @@ def share_explained(results: Results, counter: str) -> Estimate:
 
 
 def advantage(results: Results) -> Estimate:
+    """Estimate how much more of the variance counts explain than visits do.
+
+    Args:
+        results: results of the experiment.
+
+    Returns:
+        The estimate.
+    """
     by_count, by_visits = (explained(results[NAME].data(), counter) for counter in ("count", "visits"))
-    # The two shares are of the same runs: their difference is resampled as one number a run.
+    # Both shares come from the same runs, so their difference is resampled as one number per run.
     interval = mean(by_count - by_visits)
     return Estimate("share explained by c, less share explained by visits", interval, len(by_count))
 
 
 def draw(results: Results, figure: Figure) -> None:
+    """Draw the error of each pair over visits and over generalized counts."""
     data = results[NAME].data().isel(seed=slice(0, 10))
     error = np.maximum(missing(data), SMALLEST_ERROR)
     panels = figure.subplots(1, 2, sharey=True)
@@ -144,14 +185,15 @@ def draw(results: Results, figure: Figure) -> None:
 
 EXPERIMENT = Experiment(
     figure="Figure 5",
-    title="A generalized count tells what is not yet known",
-    paper="How far the value of a pair is from its optimum is one and the same function of its generalized count, "
-    "whatever the pair; it is not a function of its visits.",
-    notes="Bridge of 5 cells, LLL softmax at temperature 1, γ = γ_E = 0.9, α = 0.5, 50 episodes. Triangles: "
-    "crossing the bridge, which is optimal. Grey circles: the other actions, taken a few times each "
-    "and mostly hidden at the upper left. The number: the share of the variance of log-error, over all visited "
-    "pairs and episode ends of a run, that the best monotone function explains (isotonic regression). "
-    "Errors below 1e-10 are left out as rounding. 'One function' is taken to mean more than 90 %.",
+    title="Generalized counts predict the error of Q",
+    paper="The error of a pair's value is the same function of its generalized count for all pairs; it is not a "
+    "function of its visits.",
+    notes="Bridge of 5 cells, LLL softmax, γ = γ_E = 0.9. Temperature 1, α = 0.5 and 50 episodes come from the "
+    "reproducibility-challenge replication that the authors forked. Triangles: crossing the bridge, which is optimal. "
+    "Grey circles: the other actions, taken a few times each and mostly hidden at the upper left. The number is the "
+    "share of the variance of log-error, over all visited pairs and all episodes of a run, that the best monotone "
+    "function explains (isotonic regression). Errors below 1e-10 are left out as rounding. 'One function' means more "
+    "than 90 %.",
     conditions=conditions,
     claims=[
         Claim("the error is one function of c", lambda r: share_explained(r, "count"), above=0.9),

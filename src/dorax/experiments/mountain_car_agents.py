@@ -17,20 +17,21 @@ QUICK_AGENTS = (
 
 
 def conditions(size: Size) -> Sequence[Condition]:
+    """One condition per agent."""
     agents = _continuous_agents.by_tiles(8)
     return _continuous_agents.comparison(agents, SparseMountainCar(), EPISODES, size, 64, QUICK_AGENTS)
 
 
 EXPERIMENT = Experiment(
     figure="Figure 13",
-    title="The sparse mountain car, by tile coding",
+    title="The sparse mountain car with tile coding",
     paper="Softmax exploration fails to solve the problem within 1000 episodes; LLL agents with generalized counters "
     "(γ_E > 0) quickly reach high success rates.",
-    notes="8 tilings (of 8 × 8 tiles, ours), α = 0.1 and, for E, 0.5 of the prediction's error a step, shared by the "
-    "active tiles; γ = 0.99; weights of Q drawn with deviation 0.01 (authors' values). Solved: 18 of 20 successive "
-    "episodes reach the goal; no agent can be faster than 18 episodes, which pulls ratios towards 1. ε and "
-    "temperature are fitted to the failures over the whole run. “As given”: E learns at the authors' step in the "
-    "logistic form, at step 1 with α_E = 0.5 in the count form. “Fitted”: the step of the logistic form, and α_E of "
+    notes="8 tilings of 8 × 8 tiles; step sizes of 0.1 for Q and 0.5 for E, divided among the active tiles; γ = 0.99; "
+    "initial weights of Q with standard deviation 0.01: values of the authors' linear code. Solved means that 18 of 20 "
+    "successive episodes reach the goal. No agent can need fewer than 18 episodes, which moves ratios towards 1. ε and "
+    "temperature are fitted by the failures over the whole run. “As given”: the step size of E is the authors' in the "
+    "logistic form, and 1 with α_E = 0.5 in the count form. “Fitted”: the step size of the logistic form, and α_E of "
     "the count form, are fitted together with the temperature.",
     conditions=conditions,
     claims=[*_continuous_agents.claims(EPISODES, soon=200), *_continuous_agents.fitted_claims()],

@@ -1,4 +1,4 @@
-"""The comparison that the paper mentions and does not show: the same agents with two small networks."""
+"""The mountain car agents with two small networks, a comparison that the paper mentions but does not show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ WIDTH = 64
 
 
 def agents() -> dict[str, tuple[DeepAgent, Mapping[str, Sequence[float]]]]:
-    """E learns from visits, each once; or, as Q does, from replay."""
+    """Create the agents. E learns from each visit once or, like Q, from replay.
+
+    Returns:
+        For each agent by name, the agent and its grid.
+    """
     lll, temperature = LLL(Softmax(1.0)), {"temperature": (0.03, 0.1, 0.3, 1.0)}
 
     def agent(rule: Any, counter: Any = None, counts_from: Literal["visits", "replay"] = "visits") -> DeepAgent:
@@ -40,6 +44,7 @@ def agents() -> dict[str, tuple[DeepAgent, Mapping[str, Sequence[float]]]]:
 
 
 def conditions(size: Size) -> Sequence[Condition]:
+    """One condition per agent."""
     return _continuous_agents.comparison(agents(), SparseMountainCar(), EPISODES, size, 32, [_continuous_agents.COUNT])
 
 
@@ -49,15 +54,16 @@ PAIRS = {
 }
 EXPERIMENT = Experiment(
     figure="appendix D, not shown",
-    title="The sparse mountain car, by two small networks",
+    title="The sparse mountain car with two small networks",
     paper="With two separate networks for Q and E, as with linear approximation, agents based on E-values outperform "
     "their ε-greedy and softmax counterparts.",
-    notes=f"Two networks of 2 × {WIDTH} units; Q by Adam at 1e-3 from a replay of 50 000 steps, a batch of 16 every 4 "
-    "steps, the target copied every 250 updates, γ = 0.99. E learns from each visit once, by a normalised step of 4 "
-    "(logistic form) or 0.1 (count form), values that did well in trials on other seeds; or from replay, as Q does. "
-    f"Sized for two cores: {EPISODES} episodes, 32 runs, four temperatures or ε fitted for each agent. Training "
-    "episodes succeed far more often than greedy tests, in which the networks stand still: most of what gets the car "
-    "up here is that networks change as they learn, whatever explores.",
+    notes=f"Two networks with 2 × {WIDTH} hidden units. Q is trained by Adam with learning rate 1e-3 from a replay "
+    "buffer of 50 000 steps, with a batch of 16 every 4 steps and the target network updated every 250 updates; γ = "
+    "0.99. E learns from each visit once, by a normalised step of 4 (logistic form) or 0.1 (count form), values from "
+    f"trials on other seeds; or from replay, like Q. The experiment is sized for two cores: {EPISODES} episodes, 32 "
+    "runs, four temperatures or values of ε fitted for each agent. Training episodes succeed far more often than "
+    "greedy tests with fixed networks: here the car mostly gets up because the networks change while they learn, "
+    "whatever the exploration.",
     conditions=conditions,
     claims=[
         *_continuous_agents.claims(EPISODES, soon=EPISODES, given="steps from trials"),

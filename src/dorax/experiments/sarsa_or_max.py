@@ -35,7 +35,18 @@ def repeat_one_path(
     successor_rule: Literal["sarsa", "max"],
     times: int,
 ) -> xr.Dataset:
-    """The count of (root, start) in a tree of two leaves of which the same one is taken every time."""
+    """Compute the count at the root of a tree with two leaves when the same leaf is taken every time.
+
+    Args:
+        settings: not used.
+        seeds: not used; nothing is random.
+        progress: progress callback.
+        successor_rule: successor rule of E.
+        times: number of repetitions.
+
+    Returns:
+        The count after each repetition.
+    """
     counter = EValues(0.9, successor_rule=successor_rule)
     root, hub = np.float64(0), np.zeros(2)
     counts: list[float] = []
@@ -53,9 +64,15 @@ def repeat_one_path(
 
 @dataclass(frozen=True)
 class Stopwatch:
-    """Time per step with E-values and with plain visits, by turns.
+    """Time per step with E-values and with visits, measured alternately.
 
-    The agents draw their actions whatever the counts say, so both live through the same steps.
+    Both agents sample their actions independently of the counts, so they take the same steps.
+
+    Args:
+        agent: the agent with E-values.
+        plain: the agent with visits.
+        steps: steps of each lane per turn.
+        turns: number of turns.
     """
 
     agent: TabularAgent
@@ -64,8 +81,9 @@ class Stopwatch:
     turns: int
 
     def __call__(self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None) -> xr.Dataset:
+        """Measure both agents; see `Condition.run`."""
         seconds = np.zeros((2, self.turns))
-        for turn in range(-1, self.turns):  # the turn before the first compiles
+        for turn in range(-1, self.turns):  # turn -1 compiles and is not timed
             for row, agent in enumerate((self.agent, self.plain)):
                 training = Training(agent, mdps.bridge(15), episodes=self.steps, steps=self.steps)
                 began = time.perf_counter()
@@ -80,14 +98,32 @@ class Stopwatch:
 
 
 def agent(counter: object) -> TabularAgent:
+    """Create the agent that is compared.
+
+    Args:
+        counter: its counter.
+
+    Returns:
+        The agent.
+    """
     return TabularAgent(rule=LLL(Softmax(1.0)), counter=counter, learning_rate=0.5, discount=0.9)
 
 
 def drawing(counter: object) -> TabularAgent:
+    """Create an agent that samples actions, for timing.
+
+    Args:
+        counter: its counter.
+
+    Returns:
+        The agent.
+    """
     return TabularAgent(rule=Sample(Softmax(3.0)), counter=counter, learning_rate=0.5, discount=0.9)
 
 
 def conditions(size: Size) -> Sequence[Condition]:
+    """E by SARSA and by max on the bridge, the repeated path, and the timing."""
+
     def training(counter: object) -> Training:
         steps = size.of(120_000)
         return Training(agent(counter), mdps.bridge(15), size.of(12_000), steps=steps, lanes=128, states=64)
@@ -105,6 +141,15 @@ def conditions(size: Size) -> Sequence[Condition]:
 
 
 def growth(results: Results, name: str) -> Estimate:
+    """Estimate the growth of the count per repetition over the second half of the repetitions.
+
+    Args:
+        results: results of the experiment.
+        name: name of the condition.
+
+    Returns:
+        The estimate.
+    """
     count = results[name].data()["count"].values[0]
     half = len(count) // 2
     slope = float((count[-1] - count[half]) / (len(count) - 1 - half))
@@ -112,6 +157,14 @@ def growth(results: Results, name: str) -> Estimate:
 
 
 def cost(results: Results) -> Estimate:
+    """Estimate the time of a step with E-values relative to one with visits.
+
+    Args:
+        results: results of the experiment.
+
+    Returns:
+        The estimate.
+    """
     data = results[COST].data()
     middle, low, high = bootstrap(data.with_e_values.values / data.with_visits.values)
     words = "time of a step with E-values over one with visits, same steps (median and interval over timing turns)"
@@ -119,6 +172,7 @@ def cost(results: Results) -> Estimate:
 
 
 def draw(results: Results, figure: Figure) -> None:
+    """Draw the error of Q, and the count of a repeated path."""
     figure.set_size_inches(11, 3.8)
     panels = figure.subplots(1, 3)
     styles = {SARSA: {"color": figures.COLOURS[0]}, MAX: {"color": figures.COLOURS[1]}}
@@ -134,12 +188,12 @@ def draw(results: Results, figure: Figure) -> None:
 EXPERIMENT = Experiment(
     figure="section 2.2",
     title="E-values must be learned by SARSA, and cost little",
-    paper="E is learned from the action that is taken next, not from the least known one: otherwise a path that is "
-    "repeated would not become known while an untried action lies beside it. The extra work is that of a second "
-    "value update.",
-    notes="Bridge of 15 cells, LLL softmax, γ = γ_E = 0.9, α = 0.5. Right: a path past an action that is never "
-    "taken. By max its count stops at a bound. The cost is a timing of this machine, taken by turns; one more value "
-    "update would at most double the time of a step.",
+    paper="E is learned from the action that is taken next, not from the least known one. Otherwise the count of a "
+    "repeated path would stop growing while it passes an untried action. The extra work is that of a second value "
+    "update.",
+    notes="Bridge of 15 cells, LLL softmax, γ = γ_E = 0.9, α = 0.5. Right: the count of a path that passes an action "
+    "which is never taken. With max it stays bounded. The cost was measured on this machine, alternating between both "
+    "agents; one more value update would at most double the time of a step.",
     conditions=conditions,
     claims=[
         *(faster(SARSA, MAX, axis) for axis in AXES),

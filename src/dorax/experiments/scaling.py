@@ -1,4 +1,4 @@
-"""What the paper lacks: how the time to solve a problem grows with the problem."""
+"""Beyond the paper: how the time to solve a problem grows with its size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,17 @@ QUICK_AGENTS = ("ε-greedy", "LLL softmax, visits", "LLL softmax, E-values", "op
 
 @dataclass(frozen=True)
 class Family:
-    """Problems of one kind, by size. The discount reaches as far as the problem is long."""
+    """Problems of one kind in several sizes. The discount of a problem is 1 - 1/size.
+
+    Attributes:
+        name: name of the problem.
+        symbol: symbol of the size.
+        sizes: the sizes.
+        make: creates the MDP of a size.
+        optimistic_value: initial value for optimistic Q-learning.
+        temperatures: grid of temperatures.
+        scales: grid of UCB's scale.
+    """
 
     name: str
     symbol: str
@@ -73,7 +83,15 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def agents(family: Family, size: int) -> dict[str, tuple[TabularAgent, dict[str, Sequence[float]]]]:
-    """The agents of one problem, with their grids."""
+    """Create the agents for one problem.
+
+    Args:
+        family: kind of problem.
+        size: its size.
+
+    Returns:
+        For each agent by name, the agent and its grid.
+    """
     discount = 1 - 1 / size
 
     def agent(rule: Any, counter: Any, initial_value: float = 0.0) -> TabularAgent:
@@ -93,10 +111,21 @@ def agents(family: Family, size: int) -> dict[str, tuple[TabularAgent, dict[str,
 
 
 def name_of(agent: str, family: Family, size: int) -> str:
+    """Return the name of a condition.
+
+    Args:
+        agent: name of the agent.
+        family: kind of problem.
+        size: its size.
+
+    Returns:
+        The name.
+    """
     return f"{agent}, {family.name} {family.symbol} = {size}"
 
 
 def conditions(size: Size) -> Sequence[Condition]:
+    """One condition per problem, size and agent."""
     found: list[Condition] = []
     for family in FAMILIES:
         for problem in family.sizes if size.is_full else family.sizes[:3]:
@@ -118,15 +147,28 @@ def conditions(size: Size) -> Sequence[Condition]:
 
 @dataclass(frozen=True)
 class Growth:
-    """Times of one agent over the sizes of one family, and the sizes at which more than half of the runs succeed."""
+    """Solution times of one agent over the sizes of a problem.
+
+    Attributes:
+        sizes: the sizes that were run.
+        times: the times for each size.
+        is_solved: whether more than half of the runs of each size solved the problem.
+    """
 
     sizes: np.ndarray
     times: list[Times]
     is_solved: np.ndarray
 
     def slopes(self, sizes: np.ndarray) -> tuple[float, np.ndarray]:
-        """Slope of log median time against log size, over these sizes: the value, and one for each resample."""
-        # A censored run enters a resample at the time it was watched: its median is too low rather than infinite.
+        """Fit the slope of log median time against log size.
+
+        Args:
+            sizes: the sizes to use.
+
+        Returns:
+            The slope, and the slopes of bootstrap resamples.
+        """
+        # A censored run counts with the time when it ended: the median is then too low instead of infinite.
         chosen = [time.earliest for size, time in zip(self.sizes, self.times, strict=True) if size in sizes]
         rng = np.random.default_rng(0)
         draws = np.stack([median(time[rng.integers(0, len(time), (RESAMPLES, len(time)))]) for time in chosen])
@@ -135,6 +177,17 @@ class Growth:
 
 
 def growth(results: Results, agent: str, family: Family, axis: Axis) -> Growth:
+    """Collect the times of one agent over all sizes.
+
+    Args:
+        results: results of the experiment.
+        agent: name of the agent.
+        family: kind of problem.
+        axis: whether time is counted in episodes or in steps.
+
+    Returns:
+        The times.
+    """
     present = [problem for problem in family.sizes if name_of(agent, family, problem) in results.conditions]
     if not present:
         raise LeftOut(agent)
@@ -144,7 +197,14 @@ def growth(results: Results, agent: str, family: Family, axis: Axis) -> Growth:
 
 
 def exponent(found: Growth) -> Interval:
-    """The exponent over all sizes that the agent solves; unknown below three of them."""
+    """Estimate the exponent over all solved sizes.
+
+    Args:
+        found: the times.
+
+    Returns:
+        The exponent; NaN if fewer than three sizes are solved.
+    """
     solved = found.sizes[found.is_solved]
     if len(solved) < 3:
         return Interval(np.nan, np.nan, np.nan)
@@ -153,12 +213,32 @@ def exponent(found: Growth) -> Interval:
 
 
 def largest_solved(results: Results, agent: str, family: Family, axis: Axis) -> float:
+    """Find the largest size that an agent solves.
+
+    Args:
+        results: results of the experiment.
+        agent: name of the agent.
+        family: kind of problem.
+        axis: whether time is counted in episodes or in steps.
+
+    Returns:
+        The size; 0 if it solves none.
+    """
     found = growth(results, agent, family, axis)
     return float(found.sizes[found.is_solved].max()) if found.is_solved.any() else 0.0
 
 
 def exponent_claim(family: Family, rule: str, axis: Axis) -> Claim:
-    """Counting by E-values rather than visits lowers the exponent, over the sizes that both solve."""
+    """Claim that E-values lower the exponent relative to visits, over the sizes that both solve.
+
+    Args:
+        family: kind of problem.
+        rule: action rule.
+        axis: whether time is counted in episodes or in steps.
+
+    Returns:
+        The claim.
+    """
     ours, theirs = f"{rule}, E-values", f"{rule}, visits"
 
     def estimate(results: Results) -> Estimate:
@@ -177,14 +257,22 @@ def exponent_claim(family: Family, rule: str, axis: Axis) -> Claim:
 
 
 def larger_claim(family: Family, rule: str) -> Claim:
-    """Within the same steps, E-values solve larger problems than visits."""
+    """Claim that a rule solves larger problems with E-values than with visits.
+
+    Args:
+        family: kind of problem.
+        rule: action rule.
+
+    Returns:
+        The claim.
+    """
     ours, theirs = f"{rule}, E-values", f"{rule}, visits"
 
     def estimate(results: Results) -> Estimate:
         a, b = (largest_solved(results, name, family, "step") for name in (ours, theirs))
         words = f"largest {family.symbol} solved by {ours} ({a:g}) over {theirs} ({b:g}), of those tried; no interval"
         ratio = a / b if b else np.inf
-        # Who solves the largest that was tried might have solved more.
+        # An agent that solves the largest size tried might solve larger ones.
         high = np.inf if a == max(growth(results, ours, family, "step").sizes) else ratio
         return Estimate(words, Interval(ratio, ratio, high), results.size.seeds)
 
@@ -192,7 +280,15 @@ def larger_claim(family: Family, rule: str) -> Claim:
 
 
 def keeps_pace_claim(family: Family, axis: Axis) -> Claim:
-    """Against optimistic Q-learning, which is told how large rewards can be: at most twice its time."""
+    """Claim that E-values take at most twice the time of optimistic Q-learning, which knows the largest reward.
+
+    Args:
+        family: kind of problem.
+        axis: whether time is counted in episodes or in steps.
+
+    Returns:
+        The claim.
+    """
     ours, theirs, largest = "LLL softmax, E-values", "optimistic Q-learning", family.sizes[-1]
 
     def estimate(results: Results) -> Estimate:
@@ -205,11 +301,19 @@ def keeps_pace_claim(family: Family, axis: Axis) -> Claim:
 
 
 def names_in(results: Results) -> list[str]:
-    """The agents that were run: all of them, or those of a quick run."""
+    """Return the agents that were run.
+
+    Args:
+        results: results of the experiment.
+
+    Returns:
+        Their names.
+    """
     return list(STYLES) if results.size.is_full else list(QUICK_AGENTS)
 
 
 def draw(results: Results, figure: Figure) -> None:
+    """Draw the time to solve each problem by its size."""
     figure.set_size_inches(9, 7.5)
     rows = figure.subplots(2, 2)
     for row, family in zip(rows, FAMILIES, strict=True):
@@ -227,7 +331,7 @@ def draw(results: Results, figure: Figure) -> None:
 
 
 def _draw_growth(panel: Any, found: Growth, name: str, style: dict[str, Any]) -> None:
-    """Solved sizes as a line with intervals; unsolved ones as open triangles at what was waited in vain."""
+    """Draw solved sizes as a line with intervals, and unsolved ones as open triangles at the time limit."""
     at_least = np.asarray([median(time.earliest) for time in found.times])
     solved = found.is_solved
     if solved.any():
@@ -245,7 +349,7 @@ def _draw_growth(panel: Any, found: Growth, name: str, style: dict[str, Any]) ->
 
 
 def tables(results: Results) -> Sequence[Table]:
-    """The exponents, with the number of sizes that they rest on."""
+    """Create a table of the exponents, with the number of sizes they are fitted to."""
     rows = []
     for family in FAMILIES:
         for name in names_in(results):
@@ -267,16 +371,16 @@ def tables(results: Results) -> Sequence[Table]:
 EXPERIMENT = Experiment(
     figure="beyond the paper",
     title="How the time to solve a problem grows with its size",
-    paper="Not in the paper. If counts that propagate make an agent plan its exploration, time should grow more slowly "
-    "with the size of the problem.",
-    notes="Bridges of k cells; deep seas of N × N cells, where one path in 2^N pays. α = 0.5, γ = γ_E = 1 − 1/size; "
-    "ε, temperature and scale are fitted at each size on seeds of their own. Solved: the error of Q is below 1 % of "
-    "that of Q = 0. A size counts as solved when more than half of the runs solve it within 50 000 steps and 10 000 "
-    "episodes; open triangles mark sizes that were not, at the time that was waited in vain. Exponents are fitted "
-    "to solved sizes alone, so an agent that fails early has few points: read them with the figure.",
+    paper="Not in the paper. If counts that propagate let an agent plan its exploration, the time to solve a problem "
+    "should grow more slowly with its size.",
+    notes="Bridges of k cells; deep seas of N × N cells, where one of 2^N action sequences is rewarded. α = 0.5, γ = "
+    "γ_E = 1 − 1/size; ε, temperature and scale are fitted at each size on separate seeds. Solved means that the error "
+    "of Q is below 1 % of that of Q = 0. A size counts as solved if more than half of the runs solve it within 50 000 "
+    "steps and 10 000 episodes; open triangles mark unsolved sizes, at the time when the runs ended. Exponents are "
+    "fitted to solved sizes only, so an agent that fails early has few points: read them with the figure.",
     conditions=conditions,
     claims=[
-        # On a deep sea every episode lasts N steps: the two axes are one.
+        # On a deep sea every episode has N steps, so the two axes are equivalent.
         *(exponent_claim(BRIDGE, rule, axis) for rule in RULES for axis in AXES),
         *(exponent_claim(DEEP_SEA, rule, "episode") for rule in RULES),
         *(larger_claim(family, rule) for family in FAMILIES for rule in RULES),

@@ -1,4 +1,4 @@
-"""Figure 1: what a generalized count counts, on a tree whose leaves are taken in turn."""
+"""Figure 1: generalized counts on a tree whose leaves are visited in turn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,18 @@ LEARNING_RATE, E_DISCOUNT = 0.1, 0.9
 def count_cycles(
     settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None, *, leaves: int, cycles: int
 ) -> xr.Dataset:
-    """The count of (root, start) after each cycle through all leaves. Nothing here is random."""
+    """Compute the count at the root after each cycle through all leaves.
+
+    Args:
+        settings: not used.
+        seeds: not used; nothing is random.
+        progress: progress callback.
+        leaves: number of leaves.
+        cycles: number of cycles.
+
+    Returns:
+        The count after each cycle.
+    """
     root, hub = np.float64(0), np.zeros(leaves)
     counts: list[float] = []
     for _ in range(cycles):
@@ -40,15 +51,32 @@ def count_cycles(
 
 
 def name_of(leaves: int) -> str:
+    """Return the name of a condition.
+
+    Args:
+        leaves: number of leaves.
+
+    Returns:
+        The name.
+    """
     return f"k = {leaves}"
 
 
 def conditions(size: Size) -> Sequence[Condition]:
+    """One condition per number of leaves."""
     return [Condition(name_of(k), partial(count_cycles, leaves=k, cycles=size.of(100, least=20))) for k in LEAVES]
 
 
 def visits_per_cycle(results: Results, *, leaves: Sequence[int]) -> Estimate:
-    """Slope of the count over the second half of the cycles: the middle of the trees, and their range."""
+    """Estimate the growth of the count per cycle over the second half of the cycles.
+
+    Args:
+        results: results of the experiment.
+        leaves: the trees, by their number of leaves.
+
+    Returns:
+        The median over the trees, with their range as interval.
+    """
     slopes: list[float] = []
     for k in leaves:
         count = results[name_of(k)].data()["count"].values[0]
@@ -59,10 +87,20 @@ def visits_per_cycle(results: Results, *, leaves: Sequence[int]) -> Estimate:
 
 
 def about_one(text: str, leaves: Sequence[int]) -> Claim:
+    """Claim that each cycle adds about one generalized visit.
+
+    Args:
+        text: the claim in words.
+        leaves: the trees, by their number of leaves.
+
+    Returns:
+        The claim.
+    """
     return Claim(text, partial(visits_per_cycle, leaves=leaves), above=0.9, below=1.1)
 
 
 def draw(results: Results, figure: Figure) -> None:
+    """Draw the count at the root over cycles."""
     figure.set_size_inches(6.5, 4)
     axes = figure.subplots()
     for result, colour in zip(results, figures.palette(len(LEAVES)), strict=True):
@@ -79,13 +117,13 @@ def draw(results: Results, figure: Figure) -> None:
 EXPERIMENT = Experiment(
     figure="Figure 1",
     title="A cycle through all leaves is one generalized visit",
-    paper="In a tree with k leaves that are visited in turn, the generalized count of the one action at the root grows "
-    "by about one for each cycle of k visits, whatever k is.",
-    notes=f"γ_E = {E_DISCOUNT} as in the paper, α = {LEARNING_RATE} (ours). Nothing is random here; the "
-    "interval is the range over the trees. A count lags behind by a constant that depends on γ_E and k, so the claim "
-    "is judged by the slope over the second half of the cycles, and 'about one' means between 0.9 and 1.1. With a "
-    "single leaf root and leaf are visited equally often, their E-values decay at the same rate, and the count of the "
-    "root falls behind by a logarithm: its slope approaches one from below, slowly.",
+    paper="In a tree with k leaves that are visited in turn, the generalized count of the only action at the root "
+    "grows by about one for each cycle of k visits, for any k.",
+    notes=f"γ_E = {E_DISCOUNT} as in the paper; α = {LEARNING_RATE} is our choice. Nothing is random; the interval is "
+    "the range over the trees. The count lags behind by a constant that depends on γ_E and k, so the claim is judged "
+    "by the slope over the second half of the cycles, and 'about one' means between 0.9 and 1.1. With a single leaf, "
+    "root and leaf are visited equally often, their E-values decay at the same rate, and the count of the root lags "
+    "behind logarithmically: its slope slowly approaches one from below.",
     conditions=conditions,
     claims=[
         about_one("each cycle of k visits adds about one generalized visit, for k of 2 and more", LEAVES[1:]),

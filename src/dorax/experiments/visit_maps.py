@@ -16,14 +16,25 @@ from dorax.study.statistics import mean
 
 WINDOWS = {"total": "whole training", "early": "first ten episodes", "late": "last ten episodes (change)"}
 ALIKE = 0.7  # a rank correlation above this is commonly called strong
-SEED = 0  # whose maps are drawn
+SEED = 0  # the seed whose maps are drawn
 
 
 def conditions(size: Size) -> Sequence[Condition]:
+    """One condition per form of E."""
     return _maps.conditions(0.0, size)
 
 
 def alike(form: str, window: str) -> Claim:
+    """Claim that maps of visits and of E-values are similar in a window.
+
+    Args:
+        form: form of E.
+        window: `"early"`, `"late"` or `"total"`.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         values = _maps.rank_correlations(results[form].data(), window)
         words = f"mean over seeds of the rank correlation over visited bins, {WINDOWS[window]}, {form} form"
@@ -33,6 +44,15 @@ def alike(form: str, window: str) -> Claim:
 
 
 def correlated(form: str) -> Claim:
+    """Claim that visits and E-values of a state are correlated over training.
+
+    Args:
+        form: form of E.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         medians = np.nanmedian(results[form].data().correlation.values.reshape(results.size.seeds, -1), axis=1)
         words = f"median over states of the correlation over training, mean over seeds, {form} form"
@@ -42,14 +62,14 @@ def correlated(form: str) -> Claim:
 
 
 def tables(results: Results) -> Sequence[Table]:
-    """Sizes are chosen, not found: a number to look at, not a claim to judge."""
+    """Compare the number of parameters with the number of bins. Both were chosen, so this is not a claim."""
     weights, entries = int(results["count"].data().attrs["parameters"]), int(np.prod(_maps.BINS)) * 3
     header = ("weights of E", "bins × actions", "ratio")
     return [Table("Parameters against bins", header, [(weights, entries, f"{weights / entries:.2f}")])]
 
 
 def draw(results: Results, figure: Figure) -> None:
-    """A row a window: visits and E-values of one seed, in both forms; below, correlations of all seeds."""
+    """Draw maps of one seed, one row per window, with correlations of all seeds below."""
     figure.set_size_inches(12, 11)
     grid = figure.add_gridspec(4, 4)
     images = []
@@ -79,12 +99,12 @@ EXPERIMENT = Experiment(
     paper="States that were visited more often have a higher C_E: over the whole training, in its first ten episodes "
     "and in the change over its last ten; over training the two are strongly correlated, with far fewer parameters "
     "than bins.",
-    notes=f"Sparse mountain car, γ_E = 0, ε-greedy acting with ε = {_maps.EPSILON:g} (ours), which ignores E; "
-    f"{_maps.EPISODES} episodes, {_maps.BINS[0]} × {_maps.BINS[1]} bins, a snapshot every {_maps.WINDOW} episodes. "
-    f"Maps are those of seed {SEED}, each relative to its maximum, over the bins visited in the window; numbers are "
-    f"over all seeds. “Similar” is judged as a rank correlation ρ above {ALIKE:g}. The correlation over training is "
-    "taken at every bin that was visited; two numbers that both only grow are correlated easily, so read it with the "
-    "late maps, which compare increments.",
+    notes=f"Sparse mountain car, γ_E = 0. The agent is ε-greedy with ε = {_maps.EPSILON:g}, the default of the "
+    f"authors' linear code, and ignores E; {_maps.EPISODES} episodes, {_maps.BINS[0]} × {_maps.BINS[1]} bins, a "
+    f"snapshot every {_maps.WINDOW} episodes. Maps show seed {SEED}, each relative to its maximum, over the bins "
+    f"visited in the window; numbers are over all seeds. “Similar” means a rank correlation ρ above {ALIKE:g}. The "
+    "correlation over training is computed for every visited bin. Two numbers that only grow are easily correlated, so "
+    "read it with the late maps, which compare increments.",
     conditions=conditions,
     claims=[
         *(alike(form, window) for form in _maps.FORMS for window in WINDOWS),
