@@ -42,7 +42,7 @@ def test_an_unknown_experiment_is_named_beside_those_that_exist(capsys, tmp_path
 
 
 def test_no_experiment_and_too_few_seeds_are_refused(capsys, tmp_path):
-    assert "no experiment is named" in fails(capsys, "run", "--out", str(tmp_path))[0]
+    assert "no experiment was given" in fails(capsys, "run", "--out", str(tmp_path))[0]
     assert "seeds is 1; allowed: 2 or more" in fails(capsys, "run", "tree", "--seeds", "1", "--out", str(tmp_path))[0]
 
 
@@ -71,7 +71,7 @@ def test_an_interruption_is_one_line_that_says_how_to_go_on(capsys, tmp_path, mo
     monkeypatch.setattr("dorax.study.results.run", interrupt)
     line, code = fails(capsys, "run", "tree", "--out", str(tmp_path))
     assert code == 130
-    assert "the same command goes on" in line
+    assert "the same command (without --fresh) resumes" in line
 
 
 @pytest.mark.usefixtures("nothing_recorded")

@@ -1,4 +1,4 @@
-"""The commands: list, run, report, reproduce, bench, atari, play, explore."""
+"""The command line: list, run, report, reproduce, bench, atari, play, explore."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _CONSOLE = Console()
 
 @dataclass(frozen=True)
 class List:
-    """The experiments: figure, what it shows, size."""
+    """List the experiments with their figure, title and size."""
 
     def __call__(self) -> None:
         table = Table(box=None, pad_edge=False)
         for heading in ("name", "figure", "what it shows", "size"):
-            table.add_column(heading, overflow="fold", no_wrap=heading == "name")  # a name is there to be copied
+            table.add_column(heading, overflow="fold", no_wrap=heading == "name")  # names are for copying
         for name, experiment in _experiments().items():
             table.add_row(name, experiment.figure, experiment.title, experiment.extent(experiment.size))
         _CONSOLE.print(table)
@@ -40,25 +40,25 @@ class List:
 
 @dataclass(frozen=True)
 class Run:
-    """Run experiments. Finished results are kept: after an interruption, the same command resumes."""
+    """Run experiments. Finished results are kept, and the same command resumes after an interruption."""
 
     names: tyro.conf.Positional[tuple[str, ...]]
     """Experiments by name; `dorax list` shows them."""
     out: Path = Path("out")
-    """The folder for results."""
+    """Folder for results."""
     seeds: int | None = None
-    """Seeds to report, if not the experiment's own number."""
+    """Number of reported seeds. Default: that of the experiment."""
     quick: bool = False
-    """A short run: few episodes, few seeds and, where programs take long to compile, fewer agents."""
+    """Run few episodes, few seeds and, where compilation takes long, fewer agents."""
     fresh: bool = False
     """Remove stored results, ignore recorded ones, and run everything again."""
     keep_replay: bool = False
-    """Include replay buffers in checkpoints: gigabytes, but a resumed run need not fill them again."""
+    """Include replay buffers in checkpoints. They take gigabytes, but a resumed run need not refill them."""
 
     def __call__(self) -> None:
         experiments = _experiments()
         if not self.names:
-            raise InvalidInput(f"no experiment is named; allowed: {', '.join(experiments)}")
+            raise InvalidInput(f"no experiment was given; allowed: {', '.join(experiments)}")
         for name in self.names:
             if name not in experiments:
                 raise InvalidInput(f"experiment {name!r} is unknown; allowed: {', '.join(experiments)}")
@@ -70,7 +70,7 @@ class Report:
     """Write report.html and claims.json from the results so far."""
 
     out: Path = Path("out")
-    """The folder with results."""
+    """Folder with results."""
     publish: bool = False
     """Also copy claims, durations and figures into results/ and docs/, and update the findings in the README."""
 
@@ -83,7 +83,7 @@ class Report:
         store = Store(self.out)
         claims = write_report(experiments, store, at_hand)
         for path in store.damaged:
-            print(f"{path} is damaged; dorax run will run it again")
+            print(f"{path} is damaged; dorax run will recompute it")
         for name, verdicts in verdicts_by_experiment(claims).items():
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("holds", "fails", "unclear"))
             print(f"{name:22} {words}")
@@ -94,12 +94,12 @@ class Report:
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Run every experiment for this machine, then write the report."""
+    """Run every experiment that needs no special hardware, then write the report."""
 
     out: Path = Path("out")
-    """The folder for results."""
+    """Folder for results."""
     quick: bool = False
-    """A short run: few episodes, few seeds and, where programs take long to compile, fewer agents."""
+    """Run few episodes, few seeds and, where compilation takes long, fewer agents."""
     fresh: bool = False
     """Remove stored results and run everything again."""
 
@@ -111,14 +111,14 @@ class Reproduce:
 
 @dataclass(frozen=True)
 class Bench:
-    """The yardsticks, as ratios within this run."""
+    """Benchmark the speed, as ratios within this run."""
 
     json: bool = False
     """Print the numbers as JSON."""
     freeway: bool = False
-    """Measure the agents that play from the screen instead; made for a GPU."""
+    """Measure the agents that play Atari instead; needs a GPU to be meaningful."""
     wrappers: bool = False
-    """Measure what wrappers add to a step instead, and the time that importing dorax takes."""
+    """Measure the overhead of wrappers per step instead, and the import time of dorax."""
 
     def __call__(self) -> None:
         from dorax.bench import screen, wrapping, yardsticks
@@ -202,21 +202,22 @@ class Play:
 
 @dataclass(frozen=True)
 class Explore:
-    """Watch agents learn: a page to leaf through, with all that they know of a world after each episode."""
+    """Train agents on a finite MDP and write a page that shows what they know after each episode."""
 
     mdp: tyro.conf.Positional[str]
-    """bridge, tree, cliff, deep_sea, a text file that draws a maze (.txt), or a Gymnasium id such as FrozenLake-v1."""
+    """bridge, tree, cliff, deep_sea, a text file with a maze (.txt), or a Gymnasium id such as FrozenLake-v1."""
     agent: tuple[str, ...] = ("e-values", "visits")
-    """One, or two side by side, of e-values, visits, softmax, epsilon-greedy, e-values-bonus."""
+    """One or two of e-values, visits, softmax, epsilon-greedy, e-values-bonus."""
     episodes: int = 100
-    """Episodes to learn; of many, 200 are shown, most of them early ones."""
+    """Number of training episodes. At most 200 are shown, mostly early ones."""
     seed: int = 0
+    """Seed of the run."""
     discount: float = 0.99
-    """How much later rewards count; the way out of a maze may be long."""
+    """Discount of rewards."""
     e_discount: float = 0.9
-    """How far generalized counts look ahead: the paper's gamma_E, 0 for plain visits."""
+    """Exploration discount, the paper's gamma_E; 0 counts plain visits."""
     page: Path = Path("out/explore.html")
-    """The page to write."""
+    """HTML file to write."""
 
     def __call__(self) -> None:
         from dorax import explorer
@@ -241,14 +242,20 @@ Command = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse, run, and turn expected trouble into one line and a non-zero exit."""
+    """Run the command line.
+
+    Expected errors are printed in one line, with a non-zero exit code.
+
+    Args:
+        arguments: the arguments; by default those of the process.
+    """
     if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
         print(f"dorax {dorax.__version__}")
         return
     command: List | Run | Report | Reproduce | Bench | Atari | Play | Explore = tyro.cli(
         Command,  # type: ignore[arg-type]
         prog="dorax",
-        description=f"dorax {dorax.__version__}: directed exploration by E-values.",
+        description=f"dorax {dorax.__version__}: directed exploration with E-values.",
         args=arguments,
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff),
     )
@@ -258,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InvalidInput as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
-        _fail("interrupted; the same command goes on from here (without --fresh)", 130)
+        _fail("interrupted; the same command (without --fresh) resumes", 130)
 
 
 def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]:
@@ -281,7 +288,7 @@ def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]
             began = time.perf_counter()
             results[name] = run(name, experiment, sizes[name], store, watcher, run_options)
             for path in store.damaged:
-                _say(f"{path} was damaged and has been run again")
+                _say(f"{path} was damaged and has been recomputed")
             store.damaged.clear()
             done += expected[name]
             watcher.finished(done)
@@ -309,7 +316,7 @@ def _experiments() -> dict[str, Experiment]:
 
 
 def _say(line: str) -> None:
-    """A line above the progress bars, never wrapped."""
+    """Print a line above the progress bars, without wrapping."""
     _CONSOLE.print(line, highlight=False, markup=False, soft_wrap=True)
 
 

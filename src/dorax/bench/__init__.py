@@ -1,1 +1,1 @@
-"""Speed, measured as ratios."""
+"""Benchmarks, reported as ratios."""

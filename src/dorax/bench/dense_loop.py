@@ -1,7 +1,7 @@
-"""The usual way to tile coding: one environment, one step after the other, dense feature vectors, in NumPy.
+"""Reference implementation of tile coding: one environment, dense feature vectors, a plain NumPy loop.
 
-LLL softmax with logistic E-values and Q-learning on the sparse mountain car, as the paper's
-authors did it, written out plainly and without the library's core.
+LLL softmax with logistic E-values and Q-learning on the sparse mountain car, written like the authors' code and
+without `dorax.core`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,33 @@ SHIFT = np.stack([np.arange(TILINGS) * odd % TILINGS / TILINGS for odd in (1, 3)
 
 
 def features(observation: np.ndarray) -> np.ndarray:
-    """A one for each active tile, among zeros."""
+    """Compute the dense feature vector, with a one for each active tile.
+
+    Args:
+        observation: position and velocity.
+
+    Returns:
+        The vector.
+    """
     place = np.floor((observation - LOW) / (HIGH - LOW) * TILES + SHIFT).astype(int)
-    place = np.maximum(place, 0)  # float32 observations may lie a rounding below the bounds
+    place = np.maximum(place, 0)  # float32 observations may be slightly below the bounds
     dense = np.zeros(TILINGS * STRIDE)
     dense[np.arange(TILINGS) * STRIDE + place[:, 0] * (TILES + 1) + place[:, 1]] = 1.0
     return dense
 
 
 def run_dense_loop(steps: int, temperature: float = 1.0, seed: int = 0, env: Any = None) -> list[float]:
-    """Train for so many steps; the returns of the episodes that were finished."""
+    """Train for a number of steps.
+
+    Args:
+        steps: number of steps.
+        temperature: temperature of softmax.
+        seed: seed of the run.
+        env: a Gymnasium environment; by default the sparse mountain car.
+
+    Returns:
+        The returns of finished episodes.
+    """
     env = gymnasium.make("dorax/SparseMountainCar-v0") if env is None else env
     random = np.random.default_rng(seed)
     q = 0.01 * random.standard_normal((ACTIONS, TILINGS * STRIDE))
@@ -43,8 +60,8 @@ def run_dense_loop(steps: int, temperature: float = 1.0, seed: int = 0, env: Any
         target = reward + (0.0 if terminated else 0.99 * np.max(values))
         q[action] += 0.1 / TILINGS * (target - q[action] @ state) * state
         now = _sigmoid(e[action] @ state)
-        hope = 0.0 if terminated else 0.99 * _sigmoid(outputs[next_action])
-        e[action] += 0.5 / TILINGS * (hope - now) * now * (1 - now) * state
+        target = 0.0 if terminated else 0.99 * _sigmoid(outputs[next_action])
+        e[action] += 0.5 / TILINGS * (target - now) * now * (1 - now) * state
         state, action, total = next_state, next_action, total + float(reward)
         if terminated or truncated:
             returns.append(total)

@@ -1,8 +1,7 @@
-"""The straightforward way: one learner, one step after the other, in NumPy.
+"""Reference implementation for tables: one learner in a plain NumPy loop.
 
-LLL softmax with E-values and Q-learning, written out plainly and without the library's
-core. It is the yardstick of `dorax bench` and an oracle for the engine's tests, so it
-takes its random numbers in the order in which the engine uses them.
+LLL softmax with E-values and Q-learning, written without `dorax.core`. It is the baseline of `dorax bench` and an
+oracle for the engine's tests, so it uses random numbers in the same order as the engine.
 """
 
 from __future__ import annotations
@@ -16,6 +15,15 @@ from dorax.mdps import MDP
 
 
 class LoopAgent(NamedTuple):
+    """Parameters of the agent.
+
+    Attributes:
+        temperature: temperature of softmax.
+        learning_rate: the paper's alpha.
+        discount: the paper's gamma.
+        e_discount: the paper's gamma_E.
+    """
+
     temperature: float = 1.0
     learning_rate: float = 0.5
     discount: float = 0.9
@@ -23,6 +31,16 @@ class LoopAgent(NamedTuple):
 
 
 class LoopResult(NamedTuple):
+    """Results of a run.
+
+    Attributes:
+        q: values, states x actions.
+        counts: generalized counts, states x actions.
+        returns: return of each episode.
+        lengths: steps of each episode.
+        q_errors: error of Q after each episode.
+    """
+
     q: np.ndarray
     counts: np.ndarray
     returns: list[float]
@@ -31,14 +49,24 @@ class LoopResult(NamedTuple):
 
 
 def run_loop(agent: LoopAgent, mdp: MDP, episodes: int, uniforms: Iterator[np.ndarray]) -> LoopResult:
-    """Train on a deterministic MDP with one start; `uniforms` yields two numbers a tick."""
+    """Train on a deterministic MDP with a single start state.
+
+    Args:
+        agent: parameters of the agent.
+        mdp: the MDP.
+        episodes: number of episodes.
+        uniforms: yields two uniform random numbers per step.
+
+    Returns:
+        The results.
+    """
     q = np.zeros((mdp.states, mdp.actions))
     counts = np.zeros((mdp.states, mdp.actions))
     optimal_q, weight = mdp.optimal_q(agent.discount), mdp.optimal_occupancy(agent.discount)
     successor, reward, terminal = mdp.successor[..., 0], mdp.reward[..., 0], mdp.terminal[..., 0]
     start = int(np.argmax(mdp.start))
     log_decay = np.log(1 - agent.learning_rate)
-    log_hope = np.log(agent.learning_rate * agent.e_discount) if agent.e_discount > 0 else -np.inf
+    log_weight = np.log(agent.learning_rate * agent.e_discount) if agent.e_discount > 0 else -np.inf
     q_error = np.sum(weight * (q - optimal_q) ** 2)
     result = LoopResult(q, counts, [], [], [])
 
@@ -55,8 +83,8 @@ def run_loop(agent: LoopAgent, mdp: MDP, episodes: int, uniforms: Iterator[np.nd
                 target = r
             else:
                 a_next = _choose(q[s_next], counts[s_next], agent.temperature, uniform)
-                stay, hope = log_decay * (counts[s, a] + 1), log_hope + log_decay * counts[s_next, a_next]
-                counts[s, a] = np.logaddexp(stay, hope) / log_decay
+                kept, bootstrapped = log_decay * (counts[s, a] + 1), log_weight + log_decay * counts[s_next, a_next]
+                counts[s, a] = np.logaddexp(kept, bootstrapped) / log_decay
                 target = r + agent.discount * np.max(q[s_next])
             q[s, a] += agent.learning_rate * (target - q[s, a])
             q_error += weight[s, a] * (q[s, a] - optimal_q[s, a]) ** 2 - before
@@ -70,7 +98,7 @@ def run_loop(agent: LoopAgent, mdp: MDP, episodes: int, uniforms: Iterator[np.nd
 
 
 def _choose(values: np.ndarray, counts: np.ndarray, temperature: float, uniform: float) -> int:
-    """argmax log f - log C, never-tried actions first, ties broken by `uniform`."""
+    """Return argmax log f - log C, untried actions first, with ties broken by `uniform`."""
     logits = (values - np.max(values)) / temperature
     log_f = logits - np.log(np.sum(np.exp(logits)))
     untried = counts == 0

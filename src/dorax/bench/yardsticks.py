@@ -1,4 +1,4 @@
-"""The yardsticks: speed as ratios between things timed by turns in the same run."""
+"""Benchmarks of speed, as ratios between programs that are timed alternately in the same run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,18 @@ _TURNS = 7
 
 @dataclass(frozen=True)
 class Yardstick:
-    """A ratio with the range of the turns, what it is held against, and the rates behind it."""
+    """A benchmark's result.
+
+    Attributes:
+        name: what was compared.
+        ratio: median ratio over the turns.
+        lowest: lowest ratio of a turn.
+        highest: highest ratio of a turn.
+        aim: the target.
+        is_met: whether the ratio meets it.
+        steps_per_second: median speed.
+        reference_steps_per_second: median speed of the reference.
+    """
 
     name: str
     ratio: float
@@ -40,11 +51,17 @@ class Yardstick:
 
 
 def measure() -> list[Yardstick]:
-    """Each pair is timed by turns, so that a busy machine slows both; the ratio is the median over turns."""
+    """Run all benchmarks.
+
+    Each pair is timed alternately, so that other load slows both down; the ratio is the median over turns.
+
+    Returns:
+        The results.
+    """
     e_values = TabularAgent(rule=LLL(Softmax(1.0)), counter=EValues(0.9), learning_rate=0.5, discount=0.9)
-    # Drawn actions do not depend on the counts: with either counter a lane lives through the same steps.
+    # Sampled actions do not depend on the counts: with either counter a lane takes the same steps.
     drawing, plain = (TabularAgent(rule=Sample(Softmax(3.0)), counter=each) for each in (EValues(0.9), Visits()))
-    # A walk at random from anywhere has the same episodes on a bridge of any length, and uses all of its table.
+    # A random walk from a random start has similar episodes on a bridge of any length, and visits the whole table.
     walking = TabularAgent(rule=Sample(EpsilonGreedy(1.0)), counter=EValues(0.9))
     long_bridge = mdps.bridge(15_000)
     short, long = (_started_anywhere(mdp) for mdp in (mdps.bridge(15), long_bridge))
@@ -73,6 +90,13 @@ def measure() -> list[Yardstick]:
 
 
 def print_yardsticks(found: list[Yardstick], console: Console, as_json: bool) -> None:
+    """Print the results.
+
+    Args:
+        found: the results.
+        console: where to print a table.
+        as_json: print JSON to the standard output instead.
+    """
     devices = [f"{device.device_kind} {device.id}" for device in jax.devices()]
     if as_json:
         print(
@@ -82,7 +106,7 @@ def print_yardsticks(found: list[Yardstick], console: Console, as_json: bool) ->
         )
         return
     table = Table(box=None, pad_edge=False, title=f"Ratios, on {', '.join(devices)}")
-    for heading in ("yardstick", "ratio", "range", "aim", "met", "steps/s", "reference"):
+    for heading in ("benchmark", "ratio", "range", "target", "met", "steps/s", "reference"):
         table.add_column(heading)
     for each in found:
         table.add_row(
@@ -102,9 +126,9 @@ def _started_anywhere(mdp: mdps.MDP) -> mdps.MDP:
 
 
 def _engine_rate(agent: TabularAgent, lanes: int, steps: int, mdp: mdps.MDP | None = None) -> float:
-    """Steps of all lanes per second, a whole call of `train` with its records and its dataset.
+    """Measure the steps per second of all lanes together, over a whole call of `train`.
 
-    A lane ends by its steps or, if its episodes are very short, by their number.
+    A lane ends by its number of steps or, if its episodes are very short, of episodes.
     """
     mdp = mdps.bridge(15) if mdp is None else mdp
     began = time.perf_counter()
@@ -120,7 +144,7 @@ def _numpy_rate() -> float:
 
 
 def _tile_rate(lanes: int, steps: int) -> float:
-    """The mountain car by tile coding: steps of all lanes per second, a whole call with its dataset."""
+    """Measure the steps per second on the mountain car with tile coding, over a whole call of `train`."""
     agent = LinearAgent(rule=LLL(Softmax(1.0)), counter=EValues(0.99, form="logistic"))
     began = time.perf_counter()
     data = train(agent, SparseMountainCar(), episodes=steps // 50, seeds=lanes, steps=steps, learners=[]).data
@@ -134,7 +158,15 @@ def _dense_rate(steps: int = 6000) -> float:
 
 
 def by_turns(work: dict[str, Callable[[], float]]) -> dict[str, np.ndarray]:
-    for each in work.values():  # the turn that compiles does not count
+    """Time functions alternately, after one call each that compiles.
+
+    Args:
+        work: functions by name; each returns its speed.
+
+    Returns:
+        The speeds of all turns by name.
+    """
+    for each in work.values():  # compile first
         each()
     return {name: np.asarray(rates) for name, rates in zip(work, _turns(work), strict=True)}
 
@@ -147,7 +179,18 @@ def _turns(work: dict[str, Callable[[], float]]) -> list[tuple[float, ...]]:
 def yardstick(
     name: str, rate: np.ndarray, reference: np.ndarray, *, at_least: float | None = None, at_most: float | None = None
 ) -> Yardstick:
-    """A speed-up if it has to be at least something, a cost (its inverse) if at most."""
+    """Compare two series of speeds.
+
+    Args:
+        name: what is compared.
+        rate: speed in each turn.
+        reference: speed of the reference in each turn.
+        at_least: target for the speed-up `rate / reference`.
+        at_most: target for the cost `reference / rate`; give one of the two.
+
+    Returns:
+        The result.
+    """
     ratios = rate / reference if at_least is not None else reference / rate
     ratio = float(np.median(ratios))
     is_met = ratio >= at_least if at_least is not None else ratio <= (at_most or 0.0)

@@ -22,8 +22,8 @@ UNFITTED = "UCB, visits, scale 1"
 
 def conditions(size: Size) -> Sequence[Condition]:
     """One condition per agent and learning rate, and UCB with scale 1, which is not fitted."""
-    world = mdps.bridge(15)
-    fitted = _table_agents.comparison(world, episodes=12_000, max_steps=40_000, rates=RATES, size=size)
+    mdp = mdps.bridge(15)
+    fitted = _table_agents.comparison(mdp, episodes=12_000, max_steps=40_000, rates=RATES, size=size)
     ucb = {_table_agents.at("UCB, visits", rate): _table_agents.at(UNFITTED, rate) for rate in RATES}
     return [*fitted, *(Condition(ucb[each.name], each.run, {"scale": (1.0,)}) for each in fitted if each.name in ucb)]
 

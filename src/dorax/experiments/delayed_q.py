@@ -41,8 +41,8 @@ def conditions(size: Size) -> Sequence[Condition]:
     """LLL with E-values, optimistic Q-learning, and Delayed Q-learning for several m."""
 
     def training(agent: TabularAgent) -> Training:
-        world = mdps.bridge(15, normalised=True)
-        return Training(agent, world, episodes=size.of(10_000), steps=size.of(120_000), lanes=128, states=64)
+        mdp = mdps.bridge(15, normalised=True)
+        return Training(agent, mdp, episodes=size.of(10_000), steps=size.of(120_000), lanes=128, states=64)
 
     greedy = Sample(EpsilonGreedy(0.0))
     dora = TabularAgent(rule=LLL(Softmax(0.1)), counter=EValues(0.9), learning_rate=0.5, discount=0.9)

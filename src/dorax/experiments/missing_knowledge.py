@@ -71,12 +71,12 @@ class Snapshots:
 
 
 AGENT = TabularAgent(rule=LLL(Softmax(1.0)), counter=EValues(0.9), learning_rate=0.5, discount=0.9)
-WORLD = bridge(5)
+BRIDGE = bridge(5)
 
 
 def conditions(size: Size) -> Sequence[Condition]:
     """A single condition, LLL softmax with E-values."""
-    return [Condition(NAME, Snapshots(AGENT, WORLD, size.of(50, least=20)))]
+    return [Condition(NAME, Snapshots(AGENT, BRIDGE, size.of(50, least=20)))]
 
 
 def missing(data: xr.Dataset) -> np.ndarray:
@@ -88,7 +88,7 @@ def missing(data: xr.Dataset) -> np.ndarray:
     Returns:
         Seeds x episodes x states x actions.
     """
-    optimal_q = WORLD.optimal_q(0.9)
+    optimal_q = BRIDGE.optimal_q(0.9)
     return np.abs((data.q.values - optimal_q) / optimal_q)
 
 
@@ -158,8 +158,8 @@ def draw(results: Results, figure: Figure) -> None:
     labels = {"visits": "visits", "count": "generalized count c"}
     for panel, (counter, label) in zip(panels, labels.items(), strict=True):
         share = explained(results[NAME].data(), counter).mean()
-        for state in range(WORLD.states):
-            for action in range(WORLD.actions):
+        for state in range(BRIDGE.states):
+            for action in range(BRIDGE.actions):
                 is_seen = data.visits.values[:, :, state, action] > 0
                 panel.plot(
                     data[counter].values[:, :, state, action][is_seen],
@@ -168,7 +168,7 @@ def draw(results: Results, figure: Figure) -> None:
                     marker="^" if action == EAST else "o",
                     markersize=4 if action == EAST else 3,
                     alpha=0.35,
-                    color=figures.palette(WORLD.states)[state] if action == EAST else "#999999",
+                    color=figures.palette(BRIDGE.states)[state] if action == EAST else "#999999",
                     markeredgewidth=0,
                     rasterized=True,
                     label=f"east from cell {state}" if action == EAST else None,

@@ -1,4 +1,4 @@
-"""Watch agents learn a finite MDP: what they know after every episode, on one page to leaf through."""
+"""Watch agents learn a finite MDP: a web page with their values and counts after every episode."""
 
 from dorax.explorer.page import write_page
 from dorax.explorer.presets import AGENTS, agents, world

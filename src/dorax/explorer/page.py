@@ -1,4 +1,4 @@
-"""The page: a template, and what was recorded as compact JSON within it."""
+"""The page: an HTML template with the recordings embedded as JSON."""
 
 # jinja2: typed in part only.
 # pyright: reportUnknownMemberType=false
@@ -24,7 +24,13 @@ _TEMPLATE = "page.html.jinja"
 
 
 def write_page(path: Path, mdp: MDP, recordings: Mapping[str, Recording]) -> None:
-    """Write one self-contained HTML page that shows these agents, by name, side by side."""
+    """Write a self-contained HTML page that shows the agents side by side.
+
+    Args:
+        path: the file.
+        mdp: the MDP.
+        recordings: recordings by name of the agent; all of the same episodes.
+    """
     episodes = {tuple(frame.episode for frame in recording.frames) for recording in recordings.values()}
     if len(episodes) != 1:
         raise InvalidInput(f"{len(episodes)} different lists of episodes are recorded; allowed: one for all agents")
@@ -65,10 +71,9 @@ def _world(mdp: MDP) -> dict[str, Any]:
 
 
 def _directions(mdp: MDP) -> list[list[tuple[int, int]]]:
-    """Rows and columns that each pair leads to; (0, 0) where an action has no direction.
+    """Return the rows and columns by which each pair moves; (0, 0) if an action has no direction.
 
-    Names of the compass say it; else the cell of the likeliest successor, where somebody
-    has laid the states out.
+    Compass names define the directions. Otherwise they point to the likeliest successor, if the MDP has a layout.
     """
     if mdp.action_names is not None and set(mdp.action_names) <= set(_COMPASS):
         return [[_COMPASS[name] for name in mdp.action_names]] * mdp.states
@@ -81,7 +86,7 @@ def _directions(mdp: MDP) -> list[list[tuple[int, int]]]:
 
 
 def _shown_frames(mdp: MDP, frames: list[Frame]) -> list[dict[str, Any]]:
-    """Each frame with the pairs, flattened, that were visited since the one before: no others have changed."""
+    """Return each frame with the pairs that were visited since the previous one; only those have changed."""
     before = np.zeros_like(frames[0].visits)
     shown: list[dict[str, Any]] = []
     for frame in frames:
@@ -103,13 +108,13 @@ def _shown_frames(mdp: MDP, frames: list[Frame]) -> list[dict[str, Any]]:
 
 
 def _exit(mdp: MDP, frame: Frame) -> int | None:
-    """The action that the episode ended by, where it is sure to have led where it points."""
+    """Return the action that ended the episode, unless its outcome is random."""
     if not frame.is_terminal or np.count_nonzero(mdp.probability[frame.path[-1], frame.last_action]) > 1:
         return None
     return frame.last_action
 
 
 def _rounded(number: float) -> float | int:
-    """To seven digits: as many as float32 has."""
+    """Round to seven digits, the precision of float32."""
     short = float(f"{number:.7g}")
     return int(short) if short.is_integer() else short

@@ -1,4 +1,4 @@
-"""Who learns, and where: agents and worlds by the names that users type."""
+"""MDPs and agents by the names that users type."""
 
 from __future__ import annotations
 
@@ -21,18 +21,26 @@ _WORLDS: dict[str, Callable[[], MDP]] = {
     "cliff": mdps.cliff,
     "deep_sea": mdps.deep_sea,
 }
-# Rules that draw at random ignore counts, and learn E-values beside to be looked at.
+# Agents that sample ignore counts; they learn E-values only to show them.
 AGENTS = {
     "e-values": "LLL softmax on E-values",
     "visits": "LLL softmax on visits",
-    "softmax": "softmax, E-values learned beside",
-    "epsilon-greedy": "ε-greedy, E-values learned beside",
-    "e-values-bonus": "ε-greedy, reward and 1 / generalized count",
+    "softmax": "softmax, E-values learned but not used",
+    "epsilon-greedy": "ε-greedy, E-values learned but not used",
+    "e-values-bonus": "ε-greedy with a bonus of 1 / generalized count",
 }
 
 
 def world(name: str) -> MDP:
-    """The MDP of a name, of a text file that draws a maze, or of a Gymnasium environment with a transition table."""
+    """Create an MDP by name.
+
+    Args:
+        name: `bridge`, `tree`, `cliff`, `deep_sea`, a text file with a maze, or the id of a Gymnasium environment
+            with a transition table.
+
+    Returns:
+        The MDP.
+    """
     if name in _WORLDS:
         return _WORLDS[name]()
     if Path(name).suffix == ".txt" or Path(name).exists():
@@ -46,12 +54,22 @@ def world(name: str) -> MDP:
 
 
 def agents(names: Sequence[str], mdp: MDP, discount: float, e_discount: float) -> dict[str, TabularAgent]:
-    """One or two of `AGENTS`, with numbers that suit the MDP."""
+    """Create one or two of `AGENTS`, with parameters that suit the MDP.
+
+    Args:
+        names: names of the agents.
+        mdp: the MDP.
+        discount: the paper's gamma.
+        e_discount: the paper's gamma_E.
+
+    Returns:
+        The agents by name.
+    """
     for name in names:
         if name not in AGENTS:
             raise InvalidInput(f"agent {name!r} is unknown; allowed: {', '.join(AGENTS)}")
     if not 1 <= len(set(names)) == len(names) <= 2:
-        raise InvalidInput(f"agents are {' '.join(names) or 'none'}; allowed: one, or two that differ")
+        raise InvalidInput(f"agents are {' '.join(names) or 'none'}; allowed: one, or two different ones")
     softmax, greedy, e_values = Softmax(_temperature(mdp)), EpsilonGreedy(0.1), EValues(e_discount)
     made: dict[str, dict[str, Any]] = {
         "e-values": {"rule": LLL(softmax), "counter": e_values},
@@ -64,7 +82,7 @@ def agents(names: Sequence[str], mdp: MDP, discount: float, e_discount: float) -
 
 
 def _temperature(mdp: MDP) -> float:
-    """A tenth of the best reward: worlds that pay 1 and worlds that pay 10 are explored alike."""
+    """Return a tenth of the largest reward, so that the temperature matches the scale of the rewards."""
     best = float(mdp.reward[mdp.probability > 0].max())
     return best / 10 if best > 0 else 1.0
 

@@ -1,4 +1,4 @@
-"""Recording: a learner of the engine, with a probe that keeps what the page shows after each episode."""
+"""Recording: train a learner with a probe that records what the page shows after each episode."""
 
 from __future__ import annotations
 
@@ -22,11 +22,18 @@ FRAMES = 200
 
 @dataclass(frozen=True)
 class Frame:
-    """What a learner knows after an episode, and how that episode went.
+    """What a learner knows after an episode, and how that episode went. Frame 0 precedes the first episode.
 
-    `steps` are all so far. `path` holds the state of each step of this episode,
-    `last_action` what was done in the last of them; the frame before the first episode
-    has no path. The tables are states x actions: true visits, the agent's own counts, Q.
+    Attributes:
+        episode: number of the episode.
+        steps: steps so far, over all episodes.
+        total_reward: return of the episode.
+        path: state at each step of the episode; empty in frame 0.
+        last_action: the last action of the episode.
+        is_terminal: whether the episode terminated.
+        visits: number of visits, states x actions.
+        counts: the agent's counts, states x actions.
+        q: values, states x actions.
     """
 
     episode: int
@@ -42,7 +49,13 @@ class Frame:
 
 @dataclass(frozen=True)
 class Recording:
-    """A learner from its first to its last frame."""
+    """A recorded training run.
+
+    Attributes:
+        agent: the agent.
+        seed: seed of the run.
+        frames: the recorded frames.
+    """
 
     agent: TabularAgent
     seed: int
@@ -50,14 +63,17 @@ class Recording:
 
 
 def record(mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: int = FRAMES) -> Recording:
-    """The learner that `dorax.train` trains with this seed, after at most `most` - 1 of its episodes.
+    """Train as `dorax.train` does with this seed, and record frames.
 
     Args:
-        mdp: where it learns.
+        mdp: the MDP.
         agent: the agent.
-        episodes: the episodes to learn.
-        seed: of the run.
-        most: the most frames, the one before the first episode among them.
+        episodes: number of training episodes.
+        seed: seed of the run.
+        most: maximum number of frames, including the one before the first episode.
+
+    Returns:
+        The recording.
     """
     check_whole("episodes", episodes)
     shown = shown_episodes(episodes, most)
@@ -86,15 +102,31 @@ def record(mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: in
 
 
 def shown_episodes(episodes: int, most: int = FRAMES) -> list[int]:
-    """0 and at most `most` - 1 episodes, the last among them: all at first, when most happens, then ever fewer."""
+    """Choose the episodes to show: all of the early ones, then fewer and fewer, and the last.
+
+    Args:
+        episodes: number of episodes.
+        most: maximum number of frames, including frame 0.
+
+    Returns:
+        Numbers of episodes, starting with 0.
+    """
     if most < 2:
-        raise InvalidInput(f"most is {most}; allowed: 2 frames or more, a first and a last")
+        raise InvalidInput(f"most is {most}; allowed: 2 or more, the first and the last frame")
     frames = min(episodes, most - 1)
     return [0] + [max(i, round(episodes ** (i / frames))) for i in range(1, frames + 1)]
 
 
 class RecorderState(NamedTuple):
-    """What the engine does not keep: visits, and the path of the last episode."""
+    """State of the probe: visits, and the path of the last episode.
+
+    Attributes:
+        visits: number of visits, states x actions.
+        path: state at each step of the episode.
+        length: steps of the episode so far.
+        last_action: the last action.
+        is_terminal: whether the episode terminated.
+    """
 
     visits: Int[Array, "states actions"]
     path: Int[Array, " steps"]
@@ -104,7 +136,17 @@ class RecorderState(NamedTuple):
 
 
 class RecorderProbe(eqx.Module):
-    """A probe that keeps the path of every episode and, at each mark, the tables of the learner."""
+    """A probe that records the path of every episode and, at chosen episodes, the learner's tables.
+
+    Implements `dorax.engine.protocols.Probe`.
+
+    Args:
+        states: number of states.
+        actions: number of actions.
+        max_steps: time limit of an episode.
+        marks: episodes after which to take a snapshot.
+        columns: names of numbers to record after every episode; none.
+    """
 
     states: int = eqx.field(static=True)
     actions: int = eqx.field(static=True)
@@ -113,14 +155,16 @@ class RecorderProbe(eqx.Module):
     columns: tuple[str, ...] = eqx.field(default=(), static=True)
 
     def init(self, algorithm: Any, memory: Any) -> RecorderState:
+        """Return the initial state."""
         zero = jnp.zeros((), jnp.int32)
         visits = jnp.zeros((self.states, self.actions), jnp.int32)
         return RecorderState(visits, jnp.zeros(self.max_steps, jnp.int32), zero, zero, zero > 0)
 
     def watch(self, state: RecorderState, step: Step, change: Change | None, observation: Any) -> RecorderState:
+        """Update the state with one step."""
         here, action, learns = step.features[0], step.action[0], step.learns[0]
         length = jnp.where(step.is_start[0], 0, state.length)
-        at = jnp.where(learns, length, self.max_steps)  # a step that is not learned from is noted nowhere
+        at = jnp.where(learns, length, self.max_steps)  # max_steps is out of bounds: the step is dropped
         return RecorderState(
             visits=state.visits.at[here, action].add(learns.astype(jnp.int32)),
             path=state.path.at[at].set(here, mode="drop"),
@@ -130,19 +174,24 @@ class RecorderProbe(eqx.Module):
         )
 
     def record(self, state: RecorderState) -> tuple[Float[Array, ""], ...]:
+        """Return what is recorded after an episode: nothing."""
         return ()
 
     def enough(self, state: RecorderState) -> Bool[Array, ""]:
+        """Return whether the run can stop: never."""
         return jnp.zeros((), bool)
 
     def summary(self, state: Any) -> Mapping[str, Any]:
+        """Return results of the whole run: none."""
         return {}
 
     def dims(self, name: str) -> tuple[str, ...]:
+        """Return the dimensions of a snapshot's variable."""
         pairs = ("state", "action") if name.startswith("pair_") else ()
         return ("place",) if name == "path" else pairs
 
     def snapshot(self, state: Any, views: Callable[[Any], View]) -> Mapping[str, np.ndarray]:
+        """Return the path and the tables."""
         seen = views(jnp.arange(self.states))
         return {
             "path": np.asarray(state.path),
