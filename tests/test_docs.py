@@ -1,10 +1,15 @@
 """README and site: examples run as they stand, the reference is complete, and the site builds without a warning."""
 
+import ast
 import html
 import importlib.util
+import inspect
+import pkgutil
 import re
 import subprocess
 import sys
+import textwrap
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,6 +27,34 @@ CODE = re.compile(
     re.MULTILINE,
 )
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
+ARGUMENTS = re.compile(r"^(?:Args|Attributes):\n((?:    .*\n|\n)+)", re.MULTILINE)
+# Modules whose docstrings do not describe all arguments yet. One that is complete fails until it is taken out.
+INCOMPLETE = {
+    "dorax.agents.atari.actors", "dorax.agents.atari.agent", "dorax.agents.atari.checkpoints",
+    "dorax.agents.atari.curves", "dorax.agents.atari.density", "dorax.agents.atari.events",
+    "dorax.agents.atari.learning", "dorax.agents.atari.network", "dorax.agents.atari.playing",
+    "dorax.agents.atari.replay", "dorax.agents.atari.saving", "dorax.agents.atari.testing",
+    "dorax.agents.atari.training", "dorax.agents.deep.agent", "dorax.agents.deep.replay", "dorax.agents.linear",
+    "dorax.agents.losses", "dorax.agents.tabular.agent", "dorax.agents.tabular.updates", "dorax.cli",
+    "dorax.engine.describing", "dorax.engine.driver", "dorax.engine.lanes", "dorax.engine.learner",
+    "dorax.engine.probes", "dorax.engine.protocols", "dorax.engine.result", "dorax.engine.running",
+    "dorax.engine.settings", "dorax.engine.training", "dorax.envs.simulation", "dorax.experiments.diagnosed_bonus",
+    "dorax.experiments.freeway", "dorax.experiments.sb3_sparse", "dorax.features.specs", "dorax.wrappers.counts",
+    "dorax.wrappers.diagnosis", "dorax.wrappers.environments", "dorax.wrappers.exploration", "dorax.wrappers.features",
+    "dorax.wrappers.history", "dorax.wrappers.kwinners", "dorax.wrappers.rows", "dorax.wrappers.sb3",
+    "dorax.wrappers.spaces",
+}  # fmt: skip
+MODULES = [
+    pytest.param(
+        found.name,
+        marks=[
+            *([pytest.mark.sb3] if found.name == "dorax.wrappers.sb3" else []),
+            *([pytest.mark.xfail(strict=True, reason="not described yet")] if found.name in INCOMPLETE else []),
+        ],
+    )
+    for found in pkgutil.walk_packages(dorax.__path__, "dorax.")
+    if not re.search(r"\._", found.name)
+]
 
 
 def marks(kind, code):
@@ -106,6 +139,70 @@ def test_what_these_pages_print_is_shown(page):
 def test_the_reference_has_every_public_name(name):
     pages = "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md"))
     assert re.search(rf"^\.\. auto\w+:: dorax\.{name}$", pages, re.MULTILINE)
+
+
+def public_names(module):
+    """The public functions and classes that a module defines, by name."""
+    return {
+        name: thing
+        for name, thing in vars(module).items()
+        if not name.startswith("_")
+        and getattr(thing, "__module__", None) == module.__name__
+        and (inspect.isclass(thing) or inspect.isfunction(inspect.unwrap(thing)))
+    }
+
+
+def arguments(thing):
+    """The names of the arguments of a function, or of those that create an object of a class."""
+    if inspect.isclass(thing):
+        if issubclass(thing, tuple | dict):  # named tuples and typed dictionaries
+            return [*getattr(thing, "_fields", thing.__annotations__)]
+        thing = thing.__init__
+    found = inspect.signature(thing).parameters.values()
+    return [
+        each.name for each in found if each.name != "self" and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    ]
+
+
+def described(thing):
+    """The names under `Args:` and `Attributes:`, in base classes too; and fields with a docstring of their own."""
+    classes = thing.__mro__ if inspect.isclass(thing) else [thing]
+    texts = [each.__doc__ for each in classes] + [each.__init__.__doc__ for each in classes if inspect.isclass(each)]
+    sections = [part for text in texts if text for part in ARGUMENTS.findall(inspect.cleandoc(text) + "\n")]
+    names = {name for part in sections for name in re.findall(r"^    \**(\w+):", part, re.MULTILINE)}
+    if not inspect.isclass(thing):
+        return names
+    body = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0].body
+    fields = [
+        field.target.id
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+    ]
+    return names.union(fields)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings_describe_every_argument_of_a_public_function_or_class(name):
+    module = importlib.import_module(name)
+    # `Experiment` describes the arguments of the functions that an experiment consists of.
+    experiment = getattr(module, "EXPERIMENT", None)
+    parts = [] if experiment is None else [experiment.conditions, experiment.draw, experiment.tables, experiment.hero]
+    found = public_names(module)
+    # A dataclass or a named tuple without a docstring has its signature for one.
+    without = [each for each, thing in found.items() if not thing.__doc__ or thing.__doc__.startswith(f"{each}(")]
+    missing = {
+        each: [argument for argument in arguments(thing) if argument not in described(thing)]
+        for each, thing in found.items()
+        if thing not in parts
+    }
+    assert without == []
+    assert {each: names for each, names in missing.items() if names} == {}
+
+
+def test_every_public_name_is_defined_in_a_module_whose_docstrings_are_checked():
+    things = [getattr(dorax, name) for name in dorax.__all__]
+    homes = {thing.__module__ for thing in things if not inspect.ismodule(thing)}
+    assert homes <= {module.values[0] for module in MODULES}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
