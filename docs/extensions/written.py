@@ -102,7 +102,7 @@ def yardsticks() -> str:
 def _yardstick_table(path: Path) -> str:
     found = json.loads(path.read_text())
     lines = [f"`{path.relative_to(ROOT)}`, measured on {', '.join(found['devices'])}:", ""]
-    lines += ["| yardstick | ratio | range | aim | met | steps/s | reference |", "| --- |" + " --- |" * 6]
+    lines += ["| benchmark | ratio | range | target | met | steps/s | reference |", "| --- |" + " --- |" * 6]
     lines += [
         f"| {each['name']} | {each['ratio']:.3g} | {each['lowest']:.3g} – {each['highest']:.3g} | {each['aim']} | "
         f"{'yes' if each['is_met'] else 'no'} | {each['steps_per_second']:.2e} | "

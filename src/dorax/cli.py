@@ -31,7 +31,7 @@ class List:
 
     def __call__(self) -> None:
         table = Table(box=None, pad_edge=False)
-        for heading in ("name", "figure", "what it shows", "size"):
+        for heading in ("name", "figure", "title", "size"):
             table.add_column(heading, overflow="fold", no_wrap=heading == "name")  # names are for copying
         for name, experiment in _experiments().items():
             table.add_row(name, experiment.figure, experiment.title, experiment.extent(experiment.size))

@@ -20,7 +20,7 @@ from dorax.core.checks import Flags, InvalidInput, Numbers, check_discount, chec
 from dorax.core.counts import next_count
 from dorax.core.methods import plain_method
 
-_RATE = 0.5  # alpha_E of an approximator, unless given
+_RATE = 0.5  # default alpha_E of function approximators
 
 
 @runtime_checkable

@@ -32,7 +32,7 @@ class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
     def __init__(self, env: Any, params: Any = None, render_mode: str | None = None) -> None:
         self._env, self._params = env, env.default_params if params is None else params
         self.render_mode = render_mode
-        space = env.observation_space(self._params)  # gymnax brings spaces of its own
+        space = env.observation_space(self._params)  # may be a space of gymnax
         low, high = (np.broadcast_to(np.asarray(bound, np.float32), space.shape) for bound in (space.low, space.high))
         self.observation_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
         self.action_space = gymnasium.spaces.Discrete(int(env.action_space(self._params).n))

@@ -25,7 +25,7 @@ def optimal_q(mdp: MDP, discount: float) -> np.ndarray:
     expected_reward = (mdp.probability * mdp.reward).sum(axis=2)
     continues = mdp.probability * ~mdp.terminal
     values = np.zeros(mdp.states)
-    # The remaining error is at most the last change / (1 - discount); changes below rounding never occur.
+    # The remaining error is at most the last change / (1 - discount). Rounding limits the precision.
     precision = max(_PRECISION * (1 - discount), 4 * np.finfo(np.float64).eps)
     while True:
         q = expected_reward + discount * (continues * values[mdp.successor]).sum(axis=2)

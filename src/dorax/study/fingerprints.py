@@ -82,7 +82,7 @@ def _today(
     """Return the fingerprint of the current code, from the store or computed now."""
     compute = None if condition.recorded is None else condition.recorded.fingerprint
     if compute is None:
-        raise InvalidInput("its condition defines no fingerprint")
+        raise InvalidInput("the condition has no fingerprint")
     setting = result.choices["step"].setting if result.choices else settings_of(condition.grid)[0]
     key = key_of((compute, setting, versions()))
     path = store.path(name, f"fingerprint {condition.name}", key).with_suffix(".json")
