@@ -47,7 +47,7 @@ class Run:
     out: Path = Path("out")
     """Folder for results."""
     seeds: int | None = None
-    """Number of reported seeds. Default: that of the experiment."""
+    """Number of reported seeds, if not that of the experiment."""
     quick: bool = False
     """Run few episodes, few seeds and, where compilation takes long, fewer agents."""
     fresh: bool = False
@@ -94,7 +94,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Run every experiment that needs no special hardware, then write the report."""
+    """Run every experiment except the recorded ones, then write the report."""
 
     out: Path = Path("out")
     """Folder for results."""

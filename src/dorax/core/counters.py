@@ -93,8 +93,8 @@ class EValues(eqx.Module):
             visit; with one-hot features and step size 1 this equals the table. `"logistic"` minimises the
             paper's squared SARSA error of E; its gradient contains the factor E (1 - E), so steps shrink as E
             does, and without propagation -log E grows like the logarithm of the visits.
-        step_size: fraction of the error that one visit corrects, for function approximators. Default: 1 in
-            the count form, 0.5 in the logistic form.
+        step_size: step size of function approximators; in the count form the fraction of the error that one
+            visit corrects. Default: 1 in the count form, 0.5 in the logistic form.
         successor_rule: which successor action to bootstrap from: the one that will be taken (`"sarsa"`) or
             the one with the lowest count (`"max"`: Q-learning of E, an ablation; tables only).
     """

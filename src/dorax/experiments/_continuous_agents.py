@@ -251,7 +251,7 @@ def tables(results: Results) -> Sequence[Table]:
         "agent",
         "success of the last tenth of training",
         "success of the last ten greedy tests",
-        "steps an episode",
+        "steps per episode",
     )
     return [Table("At the end of the runs fitted by episode", header, rows)]
 

@@ -126,7 +126,7 @@ def tables(results: Results) -> Sequence[Table]:
             rates = visits_by_place(results, name)
             near, far = rates.mean(axis=0) if len(rates) else (np.nan, np.nan)
             rows.append((form, discount, f"{near:.3g}", f"{far:.3g}", len(rates)))
-    header = ("form", "γ_E", "generalized visits a visit, near the goal", "far from it", "runs that got there")
+    header = ("form", "γ_E", "generalized visits per visit, near the goal", "far from it", "runs that reached it")
     return [Table("Means over runs", header, rows)]
 
 
