@@ -16,18 +16,19 @@ from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 
+from dorax.core.counters import EValues, Visits
 from dorax.engine.running import Progress
 from dorax.experiments._rnd import RNDBonus
 from dorax.wrappers.sb3 import VecEValueBonus
 
 RECORDS = 50
 _MODELS = {"PPO": PPO, "DQN": DQN}
-_LANES = {"PPO": 8, "DQN": 1}
+_NUM_ENVS = {"PPO": 8, "DQN": 1}
 
 BONUSES: dict[str, Callable[..., Any]] = {
     "no bonus": lambda env, scale, seed: env,
-    "E-values": lambda env, scale, seed: VecEValueBonus(env, scale=scale, discount=0.99, seed=seed),
-    "visits": lambda env, scale, seed: VecEValueBonus(env, scale=scale, discount=0.0, seed=seed),
+    "E-values": lambda env, scale, seed: VecEValueBonus(env, counter=EValues(0.99), scale=scale, seed=seed),
+    "visits": lambda env, scale, seed: VecEValueBonus(env, counter=Visits(), scale=scale, seed=seed),
     "RND": RNDBonus,
 }
 
@@ -43,7 +44,7 @@ def returns_over_time(
     """The mean true return of the episodes that ended in each of so many parts of a run."""
     torch.set_num_threads(1)
     (model, settings), (name, keywords) = algorithm, environment
-    env = with_bonus(make_vec_env(name, _LANES[model], seed=seed, env_kwargs=keywords))
+    env = with_bonus(make_vec_env(name, _NUM_ENVS[model], seed=seed, env_kwargs=keywords))
     episodes = _Episodes(steps, progress)
     _MODELS[model]("MlpPolicy", env, seed=seed, device="cpu", **settings).learn(steps, callback=episodes)
     env.close()
@@ -60,7 +61,7 @@ def fingerprint(
     """What an agent does in a short run: its actions, and what it was paid with its bonus, in ten parts."""
     torch.set_num_threads(1)
     (model, settings), (name, keywords) = algorithm, environment
-    env = with_bonus(make_vec_env(name, _LANES[model], seed=1, env_kwargs=keywords))
+    env = with_bonus(make_vec_env(name, _NUM_ENVS[model], seed=1, env_kwargs=keywords))
     steps_taken = _Steps()
     _MODELS[model]("MlpPolicy", env, seed=1, device="cpu", **settings).learn(steps, callback=steps_taken)
     env.close()

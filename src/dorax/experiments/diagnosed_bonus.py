@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from dorax.core.counters import EValues
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
 from dorax.study.experiment import Condition, Experiment, Finding, Progress, Setting, Size, Table
@@ -38,7 +39,7 @@ def learn(
 
 
 def _run(scale: float, episodes: int, seed: int) -> xr.Dataset:
-    env = EValueBonus(gymnasium.make("dorax/DeepSea-v0", size=SIDE), scale=scale, discount=0.9)
+    env = EValueBonus(gymnasium.make("dorax/DeepSea-v0", size=SIDE), counter=EValues(0.9), scale=scale)
     random = np.random.default_rng(seed)
     q = np.zeros((SIDE * SIDE, 2))
     returns: list[float] = []
