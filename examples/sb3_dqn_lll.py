@@ -1,4 +1,4 @@
-"""DQN of Stable-Baselines3 that acts by LLL on its own Q-values and on generalized counts, instead of ε-greedily.
+"""DQN of Stable-Baselines3 that chooses actions by LLL, on its Q-values and generalized counts, not ε-greedily.
 
 python examples/sb3_dqn_lll.py
 """
@@ -14,10 +14,10 @@ from dorax.wrappers.sb3 import DirectedDQN, VecEValueBonus
 
 
 def main(steps: int = 20_000, size: int = 10, seed: int = 0) -> float:
-    """The mean true return of the trained policy; 0.99 is the best."""
-    torch.set_num_threads(1)  # networks this small only wait for more
+    """Train, and return the mean true return of the trained policy; 0.99 is the best."""
+    torch.set_num_threads(1)  # for networks this small, extra threads only add overhead
     env = make_vec_env("dorax/DeepSea-v0", n_envs=1, seed=seed, env_kwargs={"size": size})
-    env = VecEValueBonus(env, scale=0.0, discount=0.9)  # it counts, and pays nothing
+    env = VecEValueBonus(env, counter=dorax.EValues(0.9), scale=0.0)  # counts, but adds no bonus
     rule = dorax.LLL(dorax.Softmax(temperature=0.1))
     model = DirectedDQN("MlpPolicy", env, rule=rule, learning_starts=500, target_update_interval=500, seed=seed)
     model.learn(steps)

@@ -1,4 +1,4 @@
-"""PPO of Stable-Baselines3 on the deep sea, with a bonus by E-values: one line more than without.
+"""PPO of Stable-Baselines3 on the deep sea, with a bonus from E-values: one more line than without.
 
 python examples/sb3_ppo_bonus.py            # with the bonus: the treasure is found
 python examples/sb3_ppo_bonus.py --plain    # without: it is not
@@ -16,8 +16,8 @@ from dorax.wrappers.sb3 import VecEValueBonus
 
 
 def main(steps: int = 40_000, size: int = 16, seed: int = 0, plain: bool = False) -> float:
-    """The mean true return of the trained policy; 0.99 is the best."""
-    torch.set_num_threads(1)  # networks this small only wait for more
+    """Train, and return the mean true return of the trained policy; 0.99 is the best."""
+    torch.set_num_threads(1)  # for networks this small, extra threads only add overhead
     env = make_vec_env("dorax/DeepSea-v0", n_envs=8, seed=seed, env_kwargs={"size": size})
     if not plain:
         env = VecEValueBonus(env, scale=0.03)  # the one line

@@ -1,6 +1,6 @@
-"""DQN in one file, read from top to bottom, explored by LLL on a batch of Q-values and generalized counts.
+"""DQN in a single file, with exploration by LLL on Q-values and generalized counts.
 
-Everything of dorax is marked by a comment; the rest is any DQN.
+The lines that use dorax are marked by a comment; the rest is an ordinary DQN.
 
 python examples/single_file_dqn.py
 """
@@ -14,14 +14,15 @@ import torch
 import dorax
 
 
-def main(steps: int = 40_000, size: int = 10, lanes: int = 4, seed: int = 0) -> float:
-    """The mean return of the last hundred episodes; 0.99 is the best."""
-    torch.set_num_threads(1)  # networks this small only wait for more
+def main(steps: int = 40_000, size: int = 10, num_envs: int = 4, seed: int = 0) -> float:
+    """Train, and return the mean return of the last hundred episodes; 0.99 is the best."""
+    torch.set_num_threads(1)  # for networks this small, extra threads only add overhead
     random = np.random.default_rng(seed)
     torch.manual_seed(seed)
-    envs = gymnasium.make_vec("dorax/DeepSea-v0", lanes, vectorization_mode="sync", size=size)
-    envs = dorax.VectorEValueBonus(envs, scale=0.0, discount=0.9)  # dorax: counts what passes; scale > 0 also pays
-    rule = dorax.LLL(dorax.Softmax(temperature=0.1))  # dorax: how Q and counts become an action
+    envs = gymnasium.make_vec("dorax/DeepSea-v0", num_envs, vectorization_mode="sync", size=size)
+    # dorax: counts visits; with a scale above 0 it also adds a bonus
+    envs = dorax.VectorEValueBonus(envs, counter=dorax.EValues(0.9), scale=0.0)
+    rule = dorax.LLL(dorax.Softmax(temperature=0.1))  # dorax: chooses actions by Q and counts
 
     states = envs.single_observation_space.n
     q_network, target = (torch.nn.Linear(states, envs.single_action_space.n) for _ in range(2))
@@ -29,23 +30,23 @@ def main(steps: int = 40_000, size: int = 10, lanes: int = 4, seed: int = 0) -> 
     target.load_state_dict(q_network.state_dict())
     optimiser = torch.optim.Adam(q_network.parameters(), lr=3e-3)
     one_hot = torch.eye(states)
-    replay, returns, running = [], [], np.zeros(lanes)
+    replay, returns, running = [], [], np.zeros(num_envs)
 
-    seen, _ = envs.reset(seed=seed)
-    is_over = np.zeros(lanes, bool)
-    for step in range(steps // lanes):
+    observations, _ = envs.reset(seed=seed)
+    is_over = np.zeros(num_envs, bool)
+    for step in range(steps // num_envs):
         with torch.no_grad():
-            values = q_network(one_hot[seen]).numpy()
-        actions = envs.exploration.act(rule, values, seen)  # dorax: in place of ε-greedy
-        arrived, rewards, terminated, truncated, infos = envs.step(actions)
+            values = q_network(one_hot[observations]).numpy()
+        actions = envs.exploration.act(rule, values, observations)  # dorax: instead of ε-greedy
+        next_observations, rewards, terminated, truncated, infos = envs.step(actions)
         running += infos["true_reward"]
-        for lane in range(lanes):
-            if not is_over[lane]:  # a step that only began anew is no transition
-                replay.append((seen[lane], actions[lane], rewards[lane], arrived[lane], terminated[lane]))
+        for i in range(num_envs):
+            if not is_over[i]:  # a step that only resets the environment is no transition
+                replay.append((observations[i], actions[i], rewards[i], next_observations[i], terminated[i]))
         is_over = terminated | truncated
         returns += running[is_over].tolist()
         running[is_over] = 0.0
-        seen = arrived
+        observations = next_observations
 
         batch = [replay[i] for i in random.integers(max(0, len(replay) - 20_000), len(replay), 64)]
         s, a, r, s2, ends = (torch.as_tensor(np.array(column)) for column in zip(*batch, strict=True))

@@ -2,7 +2,7 @@
 
 Indented blocks become literal ones, names become code, and those that the reference has
 become links to it. Sections (`Args:`, `Returns:`, ...) are left to napoleon, which comes
-after. Signatures spell out the keyword arguments that wrappers pass on.
+after.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from sphinx.application import Sphinx
 from sphinx.util.inspect import signature, stringify_signature
 
 import dorax
-from dorax.wrappers import exploration
 
 _CODE = re.compile(r"(`[^`]+`)")
 _BULLET = re.compile(r"\s*([-*]|\d+\.) ")
@@ -81,26 +80,22 @@ def skip_field(app: Sphinx, what: str, name: str, thing: Any, skip: bool, option
 def readable_signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, shown: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
-    """A signature with the options that a wrapper passes on, and with aliases and constants as a reader writes them."""
+    """A signature with aliases and constants as a reader writes them."""
     if getattr(thing, "_is_protocol", False) and what == "class":
         return "", None
     if what == "class" and "__init__" in vars(thing):
-        shown = _with_options(thing, app.config.autodoc_type_aliases) or shown
+        shown = _with_mocked_base(thing, app.config.autodoc_type_aliases) or shown
     constants = vars(sys.modules.get(getattr(thing, "__module__", None) or "", dorax))
     return _plain(shown, constants), _plain(returns, constants)
 
 
-def _with_options(thing: type, aliases: dict[str, str]) -> str | None:
-    """The signature of a class that takes `**options: Unpack[Options]`: those of `Exploration`."""
-    own = signature(thing.__init__, bound_method=True, type_aliases=aliases).parameters.values()
-    passed_on = [each for each in own if each.kind is each.VAR_KEYWORD and "Options" in str(each.annotation)]
-    is_mocked = any("_MockObject" in str(base) for base in type.mro(thing))
-    if not passed_on and not is_mocked:  # of a mocked base autodoc shows no signature
+def _with_mocked_base(thing: type, aliases: dict[str, str]) -> str | None:
+    """The signature of a class whose base is mocked, for which autodoc shows none."""
+    if not any("_MockObject" in str(base) for base in type.mro(thing)):
         return None
-    theirs = signature(dorax.Exploration.__init__, bound_method=True, type_aliases=aliases).parameters.values()
-    spelled_out = [each for each in theirs if passed_on and each.kind is each.KEYWORD_ONLY]
-    whole = inspect.Signature([*(each for each in own if each not in passed_on), *spelled_out])
-    return stringify_signature(whole, unqualified_typehints=True)
+    parameters = signature(thing.__init__, bound_method=True, type_aliases=aliases).parameters.values()
+    shown = inspect.Signature([each for each in parameters if not each.name.startswith("_")])
+    return stringify_signature(shown, unqualified_typehints=True)
 
 
 def _plain(shown: str | None, constants: dict[str, Any]) -> str | None:
@@ -109,8 +104,7 @@ def _plain(shown: str | None, constants: dict[str, Any]) -> str | None:
     shown = re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", shown)
     shown = re.sub(r"\bjaxlib\._jax\.Array|\bJaxArray\b", "Array", shown)
     shown = re.sub(r"<function (\w+)[^>]*>", r"\1", shown.replace("<factory>", "..."))
-    known = {**vars(exploration), **constants}
-    return re.sub(r"(?<== )_[A-Z_]+\b", lambda found: repr(known.get(found[0], found[0])), shown)
+    return re.sub(r"(?<== )_[A-Z_]+\b", lambda found: repr(constants.get(found[0], found[0])), shown)
 
 
 def _named(code: str) -> str:

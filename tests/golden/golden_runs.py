@@ -167,7 +167,7 @@ def own_loop() -> Numbers:
             state, is_over = arrived, terminated or truncated
     found = {"loop/actions": np.asarray(actions), "loop/q": learner.q_table, "loop/count": learner.count_table}
     wrapped: dict[str, Any] = {
-        "table": lambda: dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), discount=0.9),
+        "table": lambda: dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), counter=dorax.EValues(0.9)),
         "tiles": lambda: dorax.EValueBonus(gymnasium.make("MountainCar-v0"), scale=0.1),
         "network": lambda: dorax.EValueBonus(gymnasium.make("CartPole-v1"), seed=2),
     }

@@ -1,6 +1,7 @@
 """Under real Stable-Baselines3: run by `make test-sb3`."""
 
 import importlib.util
+import inspect
 import json
 from pathlib import Path
 
@@ -64,39 +65,39 @@ class Walk(gymnasium.Env):
 @pytest.mark.parametrize("ending", ["terminated", "truncated"])
 def test_a_vec_env_counts_as_its_episodes_would_one_by_one(ending, is_dict):
     lengths = (2, 3)
-    env = VecEValueBonus(DummyVecEnv([lambda n=n: Walk(n, ending, is_dict) for n in lengths]), discount=0.9, scale=0.5)
-    oracle = GeneralizedCounts(spaces.Discrete(8), spaces.Discrete(2), lanes=2, discount=0.9)
+    env = VecEValueBonus(
+        DummyVecEnv([lambda n=n: Walk(n, ending, is_dict) for n in lengths]), counter=dorax.EValues(0.9), scale=0.5
+    )
+    oracle = GeneralizedCounts(spaces.Discrete(8), spaces.Discrete(2), num_envs=2, counter=dorax.EValues(0.9))
     env.reset()
     at, random = [0, 0], np.random.default_rng(0)
-    for lane in (0, 1):
-        oracle.begin(lane, 0)
+    for i in (0, 1):
+        oracle.begin(0, i)
     for _ in range(25):
         actions = random.integers(2, size=2)
         _, rewards, dones, infos = env.step(actions)
-        for lane in (0, 1):
-            at[lane] += 1
-            ends = at[lane] == lengths[lane]
-            count = oracle.visit(
-                lane, actions[lane], at[lane], ends and ending == "terminated", ends and ending == "truncated"
-            )
-            assert dones[lane] == ends
-            assert infos[lane]["generalized_count"] == count
-            assert infos[lane]["true_reward"] == actions[lane]
-            assert infos[lane]["bonus"] == pytest.approx(0.5 / np.sqrt(count))
-            assert rewards[lane] == pytest.approx(actions[lane] + 0.5 / np.sqrt(count))
+        for i in (0, 1):
+            at[i] += 1
+            ends = at[i] == lengths[i]
+            count = oracle.visit(actions[i], at[i], ends and ending == "terminated", ends and ending == "truncated", i)
+            assert dones[i] == ends
+            assert infos[i]["generalized_count"] == count
+            assert infos[i]["true_reward"] == actions[i]
+            assert infos[i]["bonus"] == pytest.approx(0.5 / np.sqrt(count))
+            assert rewards[i] == pytest.approx(actions[i] + 0.5 / np.sqrt(count))
             if ends:
-                at[lane] = 0
-                oracle.begin(lane, 0)
+                at[i] = 0
+                oracle.begin(0, i)
     states = [{"where": i} for i in range(8)] if is_dict else range(8)
     np.testing.assert_array_equal(env.exploration.counts.of(states), oracle.of(range(8)))
 
 
-def test_tuples_of_observations_are_those_of_the_lanes():
-    env = VecEValueBonus(make_vec_env("Blackjack-v1", 3, seed=0, vec_env_cls=DummyVecEnv), discount=0.0)
+def test_tuples_of_batches_are_split_into_observations():
+    env = VecEValueBonus(make_vec_env("Blackjack-v1", 3, seed=0, vec_env_cls=DummyVecEnv), counter=dorax.Visits())
     seen = env.reset()
     env.step(np.zeros(3, int))  # all stick, and all episodes end
-    lanes = list(zip(*seen, strict=True))
-    assert (env.exploration.counts.of(lanes)[:, 0] >= 1).all()
+    first = list(zip(*seen, strict=True))
+    assert (env.exploration.counts.of(first)[:, 0] >= 1).all()
 
 
 def test_infos_are_not_written_into():
@@ -120,7 +121,7 @@ def test_a_bonus_is_paid_on_top_of_whole_numbers():
             seen, reward, *rest = super().step(action)
             return seen, int(reward), *rest
 
-    env = VecEValueBonus(SubprocVecEnv([lambda: Whole(3, "terminated")]), scale=0.5, discount=0.0)
+    env = VecEValueBonus(SubprocVecEnv([lambda: Whole(3, "terminated")]), scale=0.5, counter=dorax.Visits())
     env.reset()
     assert env.step(np.array([1]))[1][0] == 1.5
     env.close()
@@ -164,9 +165,9 @@ def test_directed_dqn_acts_by_its_rule_on_its_own_values_and_our_counts(outer):
     In the deep sea no step leads back to where it came from: none waits to be counted there.
     """
     if outer == "vec":
-        env = VecEValueBonus(make_vec_env("dorax/DeepSea-v0", 1, seed=0), scale=0.0, discount=0.0)
+        env = VecEValueBonus(make_vec_env("dorax/DeepSea-v0", 1, seed=0), scale=0.0, counter=dorax.Visits())
     else:
-        env = dorax.EValueBonus(gymnasium.make("dorax/DeepSea-v0"), scale=0.0, discount=0.0)
+        env = dorax.EValueBonus(gymnasium.make("dorax/DeepSea-v0"), scale=0.0, counter=dorax.Visits())
     model = DirectedDQN("MlpPolicy", env, learning_starts=0, learning_rate=0.0, seed=0, device="cpu")
     with torch.no_grad():
         for parameter in model.q_net.parameters():
@@ -191,17 +192,37 @@ def test_directed_dqn_is_greedy_when_told_and_survives_saving(tmp_path):
     assert alone.predict(3)[0] == actions[3]
 
 
+def test_directed_dqn_has_the_parameters_of_dqn_and_a_rule():
+    ours, theirs = (list(inspect.signature(each, eval_str=True).parameters.values()) for each in (DirectedDQN, DQN))
+    assert ours[:-1] == theirs
+    assert (ours[-1].name, ours[-1].kind) == ("rule", inspect.Parameter.KEYWORD_ONLY)
+
+
+def test_directed_dqn_passes_every_argument_on(monkeypatch):
+    passed = {}
+    monkeypatch.setattr(DQN, "__init__", lambda self, policy, env, **options: passed.update(options))
+    monkeypatch.setattr(DirectedDQN, "env", None, raising=False)
+    given = {name: [name] for name in list(inspect.signature(DirectedDQN).parameters)[2:-1]}
+    DirectedDQN("MlpPolicy", None, **given)
+    assert passed == given
+
+
+def test_vec_e_value_bonus_has_the_options_of_exploration():
+    ours, theirs = (inspect.signature(each).parameters for each in (VecEValueBonus, dorax.Exploration))
+    assert list(ours.values())[1:] == [each for each in theirs.values() if each.kind is each.KEYWORD_ONLY]
+
+
 def test_directed_dqn_sees_what_is_counted_and_nothing_else(refused):
     env = VecEValueBonus(make_vec_env("MountainCar-v0", 1))
     with refused("around all other wrappers"):
         DirectedDQN("MlpPolicy", VecNormalize(env))
     model = DirectedDQN("MlpPolicy", env)
-    with refused("counts nothing"):
+    with refused("does not count the agent's observations"):
         model.set_env(make_vec_env("MountainCar-v0", 1))
 
 
 def test_directed_dqn_needs_counts(refused):
-    with refused("counts nothing"):
+    with refused("does not count the agent's observations"):
         DirectedDQN("MlpPolicy", make_vec_env("FrozenLake-v1", 1))
     with refused("rule is 3"):
         DirectedDQN("MlpPolicy", VecEValueBonus(make_vec_env("FrozenLake-v1", 1)), rule=3)

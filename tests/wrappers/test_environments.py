@@ -1,3 +1,4 @@
+import inspect
 import pickle
 from itertools import pairwise
 
@@ -42,7 +43,7 @@ def bonus_of(count, scale=0.03):
 
 
 def test_the_bonus_is_added_and_the_truth_stays_in_info():
-    env = dorax.EValueBonus(Script(), scale=0.5, discount=0.0)
+    env = dorax.EValueBonus(Script(), scale=0.5, counter=dorax.Visits())
     env.reset()
     _, reward, _, _, info = env.step(1)
     assert info == {"inner": 1, "true_reward": 1.0, "bonus": 0.5, "generalized_count": 1.0}
@@ -63,7 +64,7 @@ def test_a_wrapped_environment_passes_gymnasiums_own_checks(name):
 
 
 def test_tuples_of_observations_are_counted():
-    env = dorax.EValueBonus(gymnasium.make("Blackjack-v1"), discount=0.0)
+    env = dorax.EValueBonus(gymnasium.make("Blackjack-v1"), counter=dorax.Visits())
     first, _ = env.reset(seed=1)
     env.step(0)
     again, _ = env.reset(seed=1)
@@ -85,42 +86,40 @@ def test_a_vector_of_environments_counts_as_its_episodes_would_one_by_one(mode, 
     """Two environments of different lengths, in every autoreset mode, against a plain loop over their episodes."""
     lengths = (2, 3)
     vector = dorax.VectorEValueBonus(
-        SyncVectorEnv([lambda n=n: Script(n, ending) for n in lengths], autoreset_mode=mode), discount=0.9
+        SyncVectorEnv([lambda n=n: Script(n, ending) for n in lengths], autoreset_mode=mode), counter=dorax.EValues(0.9)
     )
-    oracle = GeneralizedCounts(Script.observation_space, Script.action_space, lanes=2, discount=0.9)
+    oracle = GeneralizedCounts(Script.observation_space, Script.action_space, num_envs=2, counter=dorax.EValues(0.9))
     random, at, is_over = np.random.default_rng(0), [0, 0], [False, False]
     vector.reset(seed=0)
-    for lane in (0, 1):
-        oracle.begin(lane, 0)
+    for i in (0, 1):
+        oracle.begin(0, i)
     for _ in range(25):
         actions = random.integers(2, size=2)
         if mode is AutoresetMode.DISABLED and any(is_over):
             vector.reset(options={"reset_mask": np.array(is_over)})
-            for lane in (0, 1):
-                if is_over[lane]:
-                    at[lane], is_over[lane] = 0, False
-                    oracle.begin(lane, 0)
+            for i in (0, 1):
+                if is_over[i]:
+                    at[i], is_over[i] = 0, False
+                    oracle.begin(0, i)
         _, rewards, terminated, truncated, infos = vector.step(actions)
-        for lane in (0, 1):
-            if is_over[lane]:  # next-step mode: this step only began anew
-                assert rewards[lane] == infos["bonus"][lane] == 0
-                assert not infos["_bonus"][lane]
-                at[lane], is_over[lane] = 0, False
-                oracle.begin(lane, 0)
+        for i in (0, 1):
+            if is_over[i]:  # next-step mode: this step only began anew
+                assert rewards[i] == infos["bonus"][i] == 0
+                assert not infos["_bonus"][i]
+                at[i], is_over[i] = 0, False
+                oracle.begin(0, i)
                 continue
-            at[lane] += 1
-            ends = at[lane] == lengths[lane]
-            count = oracle.visit(
-                lane, actions[lane], at[lane], ends and ending == "terminated", ends and ending == "truncated"
-            )
-            assert ends == (terminated[lane] or truncated[lane])
-            assert infos["generalized_count"][lane] == count
-            assert infos["true_reward"][lane] == actions[lane]
-            assert rewards[lane] == pytest.approx(actions[lane] + bonus_of(count))
-            is_over[lane] = ends
+            at[i] += 1
+            ends = at[i] == lengths[i]
+            count = oracle.visit(actions[i], at[i], ends and ending == "terminated", ends and ending == "truncated", i)
+            assert ends == (terminated[i] or truncated[i])
+            assert infos["generalized_count"][i] == count
+            assert infos["true_reward"][i] == actions[i]
+            assert rewards[i] == pytest.approx(actions[i] + bonus_of(count))
+            is_over[i] = ends
             if ends and mode is AutoresetMode.SAME_STEP:
-                at[lane], is_over[lane] = 0, False
-                oracle.begin(lane, 0)
+                at[i], is_over[i] = 0, False
+                oracle.begin(0, i)
     np.testing.assert_array_equal(vector.exploration.counts.of(range(8)), oracle.of(range(8)))
 
 
@@ -135,7 +134,7 @@ def test_observations_that_are_overwritten_in_place_are_counted_where_they_were(
 
 
 def test_a_scale_may_follow_a_schedule():
-    env = dorax.EValueBonus(Script(100), scale=dorax.LinearSchedule(1.0, 0.0, steps=2), discount=0.0)
+    env = dorax.EValueBonus(Script(100), scale=dorax.LinearSchedule(1.0, 0.0, steps=2), counter=dorax.Visits())
     env.reset()
     assert [env.step(0)[1] for _ in range(4)] == [1.0, 0.5, 0.0, 0.0]
 
@@ -151,14 +150,14 @@ def test_a_schedule_may_not_leave_what_a_scale_may_be(bad, refused):
 
 
 def test_what_a_schedule_returns_becomes_a_plain_number(tmp_path):
-    env = dorax.EValueBonus(Script(), scale=lambda step: np.float32(0.5), discount=0.0)
+    env = dorax.EValueBonus(Script(), scale=lambda step: np.float32(0.5), counter=dorax.Visits())
     env.reset()
     assert type(env.step(0)[1]) is float
     env.exploration.save(tmp_path / "counts.npz")
 
 
 def test_switched_off_for_evaluation_nothing_is_counted_and_nothing_is_paid():
-    env = dorax.EValueBonus(Script(100), discount=0.0)
+    env = dorax.EValueBonus(Script(100), counter=dorax.Visits())
     env.reset()
     env.step(0)
     env.reset()
@@ -214,6 +213,56 @@ def test_an_exploration_can_be_sent_to_another_process(space):
     assert sent.visit(*step) == exploration.visit(*step)
 
 
+OPTIONS = {
+    "counter": dorax.EValues(0.9, learning_rate=0.3),
+    "bonus": dorax.InverseCount(),
+    "scale": 0.5,
+    "features": dorax.Table(),
+    "seed": 3,
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"scale": 0.5}, {"counter": dorax.Visits()}, OPTIONS], ids=str)
+def test_gymnasium_makes_the_same_wrapped_environment_again_from_its_spec(options):
+    env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), **options)
+    again = gymnasium.make(env.spec)
+    assert isinstance(again, dorax.EValueBonus)
+    ours, theirs = env.exploration, again.exploration
+    assert theirs.counts.counter == ours.counts.counter
+    assert (theirs.bonus, theirs.scale) == (ours.bonus, ours.scale)
+    assert theirs.counts.what == ours.counts.what
+    assert again.spec == env.spec
+
+
+def test_a_spec_with_options_that_are_numbers_can_be_written_as_json():
+    env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), scale=0.5)
+    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert again.exploration.scale == 0.5
+    assert again.exploration.counts.counter == dorax.EValues(0.99)
+
+
+@pytest.mark.parametrize(
+    "thing", [dorax.EValueBonus, dorax.VectorEValueBonus, dorax.Exploration, dorax.GeneralizedCounts], ids=str
+)
+def test_every_option_stands_in_the_signature_with_its_type_and_the_same_default(thing):
+    parameters = inspect.signature(thing).parameters
+    assert not [each for each in parameters.values() if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    assert all(each.annotation is not each.empty for each in parameters.values())
+    options = inspect.signature(dorax.Exploration).parameters
+    for name, option in options.items():
+        if option.kind is option.KEYWORD_ONLY and (thing is not dorax.GeneralizedCounts or name in parameters):
+            assert parameters[name] == option
+
+
+def test_a_wrapped_environment_can_be_pickled():
+    env = dorax.EValueBonus(Script(), **OPTIONS)
+    env.reset()
+    env.step(1)
+    again = pickle.loads(pickle.dumps(env))
+    assert again.step(1) == env.step(1)
+    assert again._saved_kwargs == OPTIONS
+
+
 def test_a_saved_file_of_another_space_or_another_discount_is_refused(tmp_path, refused):
     path = tmp_path / "counts.npz"
     dorax.EValueBonus(gymnasium.make("FrozenLake-v1")).exploration.save(path)
@@ -223,7 +272,7 @@ def test_a_saved_file_of_another_space_or_another_discount_is_refused(tmp_path, 
         (tmp_path / "cut.npz").write_bytes(path.read_bytes()[:-200])
         dorax.EValueBonus(gymnasium.make("FrozenLake-v1")).exploration.load(tmp_path / "cut.npz")
     with refused("discount 0.99"):
-        dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), discount=0.5).exploration.load(path)
+        dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), counter=dorax.EValues(0.5)).exploration.load(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", None])
@@ -327,8 +376,8 @@ def test_an_unknown_autoreset_mode_is_refused(mode, refused):
     [
         {"scale": -1},
         {"scale": np.nan},
-        {"discount": 1.0},
-        {"learning_rate": 0.0},
+        {"counter": 0.9},
+        {"counter": dorax.Visits},
         {"bonus": 3},
         {"bonus": dorax.InverseCount},
         {"seed": -1},
@@ -387,7 +436,7 @@ def test_an_observation_that_is_no_number_is_refused(refused):
 
 
 def test_other_peoples_values_and_our_counts_choose_actions_together():
-    exploration = dorax.Exploration(Script.observation_space, Script.action_space, discount=0.0)
+    exploration = dorax.Exploration(Script.observation_space, Script.action_space, counter=dorax.Visits())
     rule = dorax.LLL(dorax.Softmax(1.0))
     values = np.log([[0.75, 0.25]])
     chosen = []
@@ -400,7 +449,7 @@ def test_other_peoples_values_and_our_counts_choose_actions_together():
 
 
 @pytest.mark.parametrize("is_dict", [False, True])
-def test_a_rule_sees_the_counts_of_each_lane_where_observations_have_parts(is_dict):
+def test_a_rule_sees_the_counts_of_each_environment_where_observations_have_parts(is_dict):
     class Parts(Script):
         parts = {"row": spaces.Discrete(2), "column": spaces.Discrete(2)}  # noqa: RUF012
         observation_space = spaces.Dict(parts) if is_dict else spaces.Tuple(parts.values())
@@ -417,7 +466,7 @@ def test_a_rule_sees_the_counts_of_each_lane_where_observations_have_parts(is_di
         def _seen(self):
             return {"row": 0, "column": self.column} if is_dict else (0, self.column)
 
-    envs = dorax.VectorEValueBonus(SyncVectorEnv([lambda: Parts(1), lambda: Parts(0)]), discount=0.0)
+    envs = dorax.VectorEValueBonus(SyncVectorEnv([lambda: Parts(1), lambda: Parts(0)]), counter=dorax.Visits())
     envs.reset()
     for _ in range(3):
         seen = envs.step(np.array([0, 1]))[0]

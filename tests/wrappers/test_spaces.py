@@ -5,7 +5,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
 
-from dorax.wrappers.spaces import actions_of, each_of, fingerprint, numbering
+from dorax.wrappers.spaces import enumerate_actions, enumeration, fingerprint, unbatched
 
 COUNTABLE = [
     spaces.Discrete(5),
@@ -38,23 +38,23 @@ def points(space):
 
 @pytest.mark.parametrize("space", COUNTABLE, ids=str)
 def test_every_point_of_a_countable_space_has_a_number_of_its_own(space):
-    size, number = numbering(space)
-    assert sorted(number(point) for point in points(space)) == list(range(size))
+    size, index_of = enumeration(space)
+    assert sorted(index_of(point) for point in points(space)) == list(range(size))
 
 
 def test_a_space_of_more_points_than_any_integer_of_numpy_still_tells_them_apart():
     space = spaces.MultiDiscrete([10] * 40)
-    size, number = numbering(space)
+    size, index_of = enumeration(space)
     assert size == 10**40
-    assert number(np.full(40, 9)) == 10**40 - 1
-    assert number(np.r_[1, np.zeros(39, int)]) == 10**39
+    assert index_of(np.full(40, 9)) == 10**40 - 1
+    assert index_of(np.r_[1, np.zeros(39, int)]) == 10**39
 
 
 @pytest.mark.parametrize(
     "space", [spaces.Box(0, 1), spaces.Tuple([spaces.Discrete(2), spaces.Box(0, 1)]), spaces.Text(3)], ids=str
 )
 def test_what_cannot_be_counted_has_no_numbers(space):
-    assert numbering(space) is None
+    assert enumeration(space) is None
 
 
 @pytest.mark.parametrize("space", COUNTABLE, ids=str)
@@ -62,9 +62,9 @@ def test_points_that_come_together_are_taken_apart_as_gymnasium_puts_them_togeth
     space.seed(0)
     several = [space.sample() for _ in range(3)]
     together = concatenate(space, several, create_empty_array(space, 3))
-    number = numbering(space).number
-    assert [number(point) for point in each_of(space, together)] == [number(point) for point in several]
-    assert each_of(space, several) is several
+    index_of = enumeration(space).index_of
+    assert [index_of(point) for point in unbatched(space, together)] == [index_of(point) for point in several]
+    assert unbatched(space, several) is several
 
 
 def test_spaces_that_are_written_alike_are_told_apart():
@@ -79,20 +79,20 @@ def test_spaces_that_are_written_alike_are_told_apart():
 
 @pytest.mark.parametrize("value", [2.7, np.nan, np.inf, None, np.array([1, 2]), "?"], ids=str)
 def test_what_is_no_whole_number_is_no_state(value):
-    assert numbering(spaces.Discrete(4, start=-2)).number(value) < 0
+    assert enumeration(spaces.Discrete(4, start=-2)).index_of(value) < 0
 
 
 @pytest.mark.parametrize("value", [[0, 0, 4], [0, -1, 0], [0, 0], [0, 0, 0, 0], [0, 0.5, 0], [0, np.nan, 0]])
 def test_what_is_not_of_the_space_has_no_number(value):
-    assert numbering(spaces.MultiDiscrete([2, 3, 4])).number(np.array(value)) < 0
-    assert numbering(spaces.Tuple([spaces.MultiDiscrete([2, 3, 4])])).number((np.array(value),)) < 0
+    assert enumeration(spaces.MultiDiscrete([2, 3, 4])).index_of(np.array(value)) < 0
+    assert enumeration(spaces.Tuple([spaces.MultiDiscrete([2, 3, 4])])).index_of((np.array(value),)) < 0
 
 
 def test_continuous_actions_are_refused_with_a_clear_word(refused):
     with refused("continuous actions are not supported"):
-        actions_of(spaces.Box(-1, 1, (2,)))
+        enumerate_actions(spaces.Box(-1, 1, (2,)))
 
 
 def test_more_actions_than_a_state_can_keep_counts_for_are_refused(refused):
     with refused("has 4096 actions"):
-        actions_of(spaces.MultiBinary(12))
+        enumerate_actions(spaces.MultiBinary(12))

@@ -1,4 +1,4 @@
-"""What wrappers add to a step of somebody's environment, and what importing dorax adds to importing JAX."""
+"""The time that wrappers add to a step of an environment, and that importing dorax adds to importing JAX."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from gymnasium import spaces
 from dorax.bench.yardsticks import Yardstick, by_turns, yardstick
 from dorax.wrappers import EValueBonus
 
-_STEPS = 4_000  # a turn
+_STEPS = 4_000  # per turn
 
 
-class _Pictures(gymnasium.Env[np.ndarray, int]):
-    """Random pictures, made beforehand: an environment that costs nothing."""
+class _Images(gymnasium.Env[np.ndarray, int]):
+    """Random images, drawn in advance, so that a step of the environment itself takes no time."""
 
     observation_space = spaces.Box(0, 255, (84, 84, 4), np.uint8)
     action_space = spaces.Discrete(4)
 
     def __init__(self) -> None:
-        self._pictures = np.random.default_rng(0).integers(256, size=(64, 84, 84, 4), dtype=np.uint8)
+        self._images = np.random.default_rng(0).integers(256, size=(64, 84, 84, 4), dtype=np.uint8)
         self._at = 0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         del seed, options
-        return self._pictures[0], {}
+        return self._images[0], {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         del action
         self._at = (self._at + 1) % 64
-        return self._pictures[self._at], 0.0, False, False, {}
+        return self._images[self._at], 0.0, False, False, {}
 
 
 def measure() -> list[Yardstick]:
-    """Microseconds that `EValueBonus` adds to a step, where counts are kept by a table, by tiles and by a network."""
+    """Measure the microseconds that `EValueBonus` adds to a step with tables, tiles and random codes."""
     makers: dict[str, tuple[Callable[[], Any], int, float]] = {
         "table": (lambda: gymnasium.make("FrozenLake-v1"), _STEPS, 40.0),
         "tiles": (lambda: gymnasium.make("MountainCar-v0"), _STEPS, 250.0),
-        "network, pictures of 84 x 84 x 4": (_Pictures, _STEPS // 20, 2_500.0),
+        "network, pictures of 84 x 84 x 4": (_Images, _STEPS // 20, 2_500.0),
     }
     work: dict[str, Callable[[], float]] = {"jax": lambda: _import_rate("jax"), "dorax": lambda: _import_rate("dorax")}
     for name, (make, steps, _) in makers.items():
@@ -85,7 +85,7 @@ def _added(name: str, rate: np.ndarray, bare: np.ndarray, most: float) -> Yardst
 
 
 def _import_rate(module: str) -> float:
-    """Imports a second, each in a fresh Python."""
+    """Return imports per second, each in a new Python process."""
     code = f"import time; began = time.perf_counter(); import {module}; print(time.perf_counter() - began)"
-    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return 1 / float(asked.stdout)
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return 1 / float(printed.stdout)

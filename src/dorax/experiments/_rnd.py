@@ -1,8 +1,8 @@
-"""Random network distillation (Burda et al., 2018), as a baseline: a bonus for what a network cannot yet predict.
+"""Random network distillation (Burda et al., 2018), as a baseline: the bonus is a prediction error.
 
-A predictor learns what a random network makes of observations; where it errs, little was
-seen. Observations and errors are brought to one scale by running moments, as its authors
-found necessary.
+A predictor learns the outputs of a fixed random network; its error is large for observations
+that it has rarely seen. Observations and errors are normalised by running statistics, which
+the authors found necessary.
 """
 
 # Stable-Baselines3 and PyTorch: typed in part only.
@@ -20,12 +20,19 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 _WIDTH, _OUTPUTS = 128, 64
 _BATCH = 8
-_FARTHEST = 5.0  # deviations
-_DISCOUNT = 0.99  # of the returns of bonuses, by whose deviation bonuses are divided
+_CLIP = 5.0  # standard deviations
+_DISCOUNT = 0.99  # of the return of bonuses, whose standard deviation normalises them
 
 
 class RNDBonus(VecEnvWrapper):
-    """Adds `scale` times the error of the predictor, in deviations of its discounted sum, to the reward."""
+    """Adds the error of the predictor to the reward, divided by the standard deviation of its discounted sum.
+
+    Args:
+        venv: the environments.
+        scale: multiplies the bonus.
+        seed: of both networks.
+        learning_rate: of the predictor.
+    """
 
     def __init__(self, venv: VecEnv, scale: float, seed: int, learning_rate: float = 1e-3) -> None:
         super().__init__(venv)
@@ -56,7 +63,7 @@ class RNDBonus(VecEnvWrapper):
     def _bonuses(self, observations: np.ndarray) -> np.ndarray:
         x = self._inputs(observations)
         self._moments.update(x)
-        x = np.clip((x - self._moments.mean) / np.sqrt(self._moments.var + 1e-8), -_FARTHEST, _FARTHEST)
+        x = np.clip((x - self._moments.mean) / np.sqrt(self._moments.var + 1e-8), -_CLIP, _CLIP)
         x = torch.as_tensor(x, dtype=torch.float32)
         with torch.no_grad():
             found = self._errors(x).numpy().astype(np.float64)
@@ -71,7 +78,7 @@ class RNDBonus(VecEnvWrapper):
         return ((self._predictor(x) - target) ** 2).mean(dim=1)
 
     def _learn(self, x: torch.Tensor) -> None:
-        """A step of the predictor for every so many observations, however many arrive at a time."""
+        """Update the predictor once per batch, however many observations arrive at a time."""
         self._unlearned.append(x)
         if sum(map(len, self._unlearned)) >= _BATCH:
             self._optimiser.zero_grad()

@@ -1,4 +1,4 @@
-"""One run of a Stable-Baselines3 agent with a bonus: its true returns over time."""
+"""Runs of Stable-Baselines3 agents with a bonus."""
 
 # Stable-Baselines3: typed in part only.
 # pyright: reportUnknownMemberType=false, reportMissingImports=false
@@ -16,18 +16,19 @@ from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 
+from dorax.core.counters import EValues, Visits
 from dorax.engine.running import Progress
 from dorax.experiments._rnd import RNDBonus
 from dorax.wrappers.sb3 import VecEValueBonus
 
 RECORDS = 50
 _MODELS = {"PPO": PPO, "DQN": DQN}
-_LANES = {"PPO": 8, "DQN": 1}
+_NUM_ENVS = {"PPO": 8, "DQN": 1}
 
 BONUSES: dict[str, Callable[..., Any]] = {
     "no bonus": lambda env, scale, seed: env,
-    "E-values": lambda env, scale, seed: VecEValueBonus(env, scale=scale, discount=0.99, seed=seed),
-    "visits": lambda env, scale, seed: VecEValueBonus(env, scale=scale, discount=0.0, seed=seed),
+    "E-values": lambda env, scale, seed: VecEValueBonus(env, counter=EValues(0.99), scale=scale, seed=seed),
+    "visits": lambda env, scale, seed: VecEValueBonus(env, counter=Visits(), scale=scale, seed=seed),
     "RND": RNDBonus,
 }
 
@@ -40,10 +41,23 @@ def returns_over_time(
     seed: int,
     progress: Progress | None,
 ) -> xr.Dataset:
-    """The mean true return of the episodes that ended in each of so many parts of a run."""
+    """Train an agent and return its true returns over time.
+
+    Args:
+        algorithm: its name, PPO or DQN, and what differs from its defaults.
+        environment: its id and its arguments.
+        steps: the number of environment steps.
+        with_bonus: wraps the environment in a bonus.
+        seed: of the agent and of the environment.
+        progress: called now and then with the fraction that is done and the steps so far.
+
+    Returns:
+        `record_return`, the mean true return of the episodes that ended in each fiftieth of the run, and
+        `record_step`, the step at which that fiftieth ended.
+    """
     torch.set_num_threads(1)
     (model, settings), (name, keywords) = algorithm, environment
-    env = with_bonus(make_vec_env(name, _LANES[model], seed=seed, env_kwargs=keywords))
+    env = with_bonus(make_vec_env(name, _NUM_ENVS[model], seed=seed, env_kwargs=keywords))
     episodes = _Episodes(steps, progress)
     _MODELS[model]("MlpPolicy", env, seed=seed, device="cpu", **settings).learn(steps, callback=episodes)
     env.close()
@@ -57,10 +71,13 @@ def fingerprint(
     steps: int,
     with_bonus: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """What an agent does in a short run: its actions, and what it was paid with its bonus, in ten parts."""
+    """Train an agent for a few steps, and return its actions and the sums of reward and bonus in each tenth.
+
+    The arguments are those of `returns_over_time`.
+    """
     torch.set_num_threads(1)
     (model, settings), (name, keywords) = algorithm, environment
-    env = with_bonus(make_vec_env(name, _LANES[model], seed=1, env_kwargs=keywords))
+    env = with_bonus(make_vec_env(name, _NUM_ENVS[model], seed=1, env_kwargs=keywords))
     steps_taken = _Steps()
     _MODELS[model]("MlpPolicy", env, seed=1, device="cpu", **settings).learn(steps, callback=steps_taken)
     env.close()
@@ -69,7 +86,7 @@ def fingerprint(
 
 
 class _Steps(BaseCallback):
-    """Keeps every action and what was paid for it."""
+    """Records every action and its reward, including the bonus."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +100,7 @@ class _Steps(BaseCallback):
 
 
 class _Episodes(BaseCallback):
-    """Keeps the true return of every episode, and when it ended."""
+    """Records the true return of every episode, and the step at which it ended."""
 
     def __init__(self, steps: int, progress: Progress | None) -> None:
         super().__init__()
@@ -92,7 +109,7 @@ class _Episodes(BaseCallback):
 
     def _on_step(self) -> bool:
         for info in self.locals["infos"]:
-            if "episode" in info:  # by Monitor, which sits inside of any bonus
+            if "episode" in info:  # from Monitor, which is inside the bonus wrapper
                 self._ended.append((self.num_timesteps, float(info["episode"]["r"])))
         if self._progress is not None and self.num_timesteps % 1024 == 0:
             self._progress(min(self.num_timesteps / self._steps, 0.999), self.num_timesteps)
@@ -103,7 +120,7 @@ class _Episodes(BaseCallback):
             self._progress(1.0, self.num_timesteps)
 
     def means(self, edges: np.ndarray) -> np.ndarray:
-        """The mean of each part; where no episode ended, that of the part before."""
+        """Return the mean return between each two edges; where no episode ended, the mean before it."""
         step, total = np.array(self._ended, np.float64).reshape(-1, 2).T
         means = [0.0]
         for low, high in pairwise(edges):

@@ -1,4 +1,4 @@
-"""Somebody else's agents: PPO and DQN of Stable-Baselines3 on sparse problems, with bonuses of three kinds and none."""
+"""PPO and DQN of Stable-Baselines3 on sparse problems: E-values, visits, RND and no bonus."""
 
 from __future__ import annotations
 
@@ -20,15 +20,23 @@ from dorax.study.results import Results
 from dorax.study.statistics import Times, difference_of_shares, first_times, median, ratio_of_medians, share
 
 NONE, E_VALUES, VISITS, RND = "no bonus", "E-values", "visits", "RND"
-FIRST_SEED = 100  # of those judged, on which nothing was tried before
-SOLVED = 0.5  # mean true return; the best is 0.99 at sea and 1 on the hill
-WINDOW = 5  # records that a mean return is taken over: a tenth of a run
+FIRST_SEED = 100  # of the seeds that are judged; nothing was tuned on them
+SOLVED = 0.5  # mean true return; the best is 0.99 on the deep sea and 1 on the mountain car
+WINDOW = 5  # records in a moving average: a tenth of a run
 STYLES = {NONE: figures.COLOURS[0], VISITS: figures.COLOURS[1], RND: figures.COLOURS[4], E_VALUES: figures.COLOURS[6]}
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be solved, by which algorithm, and within how many steps."""
+    """A problem, the algorithm that is to solve it, and the number of steps.
+
+    Attributes:
+        algorithm: PPO or DQN.
+        settings: what differs from the defaults of the algorithm.
+        environment: its id.
+        keywords: its arguments.
+        steps: the number of environment steps.
+    """
 
     algorithm: str
     settings: dict[str, float]
@@ -37,12 +45,12 @@ class Problem:
     steps: int
 
 
-# What differs from the defaults of Stable-Baselines3: sizes and paces that suit short runs.
+# What differs from the defaults of Stable-Baselines3, to suit short runs.
 PPO = {"n_steps": 128, "batch_size": 256, "ent_coef": 0.01}
 DQN = {
     "learning_rate": 1e-3,
     "batch_size": 128,
-    "buffer_size": 5_000,  # a bonus in it was right when it was stored: the older, the staler
+    "buffer_size": 5_000,  # small, because bonuses are computed when a transition is stored and become outdated
     "learning_starts": 500,
     "target_update_interval": 500,
     "exploration_fraction": 0.3,
@@ -72,7 +80,7 @@ def agent_name(problem: str, kind: str) -> str:
 
 
 def conditions(size: Size) -> list[Condition]:
-    """One condition per problem and bonus; problem by problem, all bonuses in turn."""
+    """Return one condition per problem and kind of bonus, in the order of the problems."""
     if not size.is_full:
         short = Problem("PPO", PPO, "dorax/DeepSea-v0", {"size": 6}, size.of(60_000))
         return [_condition("PPO, deep sea of 20", kind, short, range(1), 0, (0.1,)) for kind in STYLES]
@@ -95,7 +103,7 @@ def _condition(
 
 
 def identity(problem: Problem, kind: str, setting: Setting, seed: int) -> dict[str, Any]:
-    """Everything that a run depends on, besides its seed."""
+    """Return everything that a run depends on, besides its seed."""
     del seed
     return {"problem": asdict(problem), "kind": kind, "scale": setting.get("scale", 0.0)}
 
@@ -117,7 +125,7 @@ def train(problem: Problem, kind: str, settings: Sequence[Setting], seeds: Seque
 
 
 def lost_return(data: xr.Dataset) -> xr.DataArray:
-    """What is missing from a mean return of 1, the best possible or nearly so."""
+    """Return 1 less the mean return; the best return is 1, or nearly."""
     return 1 - data.record_return
 
 
@@ -125,7 +133,7 @@ LOST_RETURN = Measure(f"a mean return of {SOLVED:g}", lost_return, 1 - SOLVED, f
 
 
 def fingerprint(name: str, kind: str, setting: Setting) -> dict[str, Any]:
-    """What an algorithm does with a bonus in a short run, long enough for its first updates."""
+    """Return the fingerprint of a run that is just long enough for the first updates of the agent."""
     check_installed()
     from dorax.experiments import _sb3_runs
 
@@ -148,7 +156,7 @@ def mean_return(data: xr.Dataset) -> np.ndarray:
 
 
 def times_of(data: xr.Dataset) -> Times:
-    """Steps until the mean true return is first that of a solved problem."""
+    """Return the steps until the mean true return first reaches that of a solved problem."""
     return first_times(mean_return(data), data.record_step.values, SOLVED)
 
 
@@ -215,11 +223,12 @@ EXPERIMENT = Experiment(
     figure="beyond the paper",
     title="Stable-Baselines3 on sparse problems, with bonuses of three kinds and none",
     paper="",
-    notes="PPO and DQN as Stable-Baselines3 has them, wrapped in one line. E-values with γ_E = 0.99; visits are the "
-    "same wrapper with γ_E = 0; RND is random network distillation (Burda et al., 2018). The other bonuses are scale / "
-    "√c. The scale of each is the best of its grid on two seeds that are not among those judged; grids were widened "
-    "until the best was not at their end. Sizes of problems and settings of the algorithms were chosen on other seeds, "
-    "too, with E-values: they may suit those best. Returns are true ones, without bonuses, of training episodes.",
+    notes="PPO and DQN of Stable-Baselines3, wrapped in one line. E-values with γ_E = 0.99; visits are the same "
+    "wrapper with counter=Visits(); RND is random network distillation (Burda et al., 2018). The other bonuses "
+    "are scale / √c. The scale of each is the best of its grid on two seeds that are not among those judged; "
+    "grids were widened until the best was not at their end. Sizes of problems and settings of the algorithms "
+    "were chosen on other seeds, too, with E-values: they may suit those best. Returns are true ones, without "
+    "bonuses, of training episodes.",
     conditions=conditions,
     claims=[
         claim

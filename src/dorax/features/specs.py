@@ -1,4 +1,4 @@
-"""How a state is described, as users write it: by its number, by tiles, by random codes."""
+"""Features: how states are described, as users write them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Table:
-    """Every state by itself. Of a Box, two observations are one state if they are equal."""
+    """One count per state. In a Box, equal observations are one state."""
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """Overlapping grids over a Box: nearby states share their counts.
+    """Tile coding: overlapping grids over a Box, so that nearby states share counts and values.
 
-    `low` and `high` bound what is told apart, and are the space's own unless given. A
-    dimension without a bound is squeezed by x / (1 + |x|): finest around 0, and coarse
-    far from it.
+    Args:
+        tiles: the number of tiles per dimension, one for all dimensions or one for each.
+        tilings: the number of overlapping grids.
+        low: the lower bounds of the grids; by default those of the space.
+        high: the upper bounds of the grids; by default those of the space. In wrappers, a dimension that has no
+            bounds is mapped into (-1, 1) by x / (1 + |x|), so that tiles are finest around 0.
     """
 
     tiles: int | Sequence[int] = 8
@@ -28,7 +31,7 @@ class Tiles:
     high: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("tiles", "low", "high"):  # as tuples they can be part of a compiled program's structure
+        for name in ("tiles", "low", "high"):  # tuples are hashable, as static fields of a compiled program must be
             given = getattr(self, name)
             if isinstance(given, Sequence | np.ndarray):
                 object.__setattr__(self, name, tuple(np.ravel(given).tolist()))
@@ -36,12 +39,15 @@ class Tiles:
 
 @dataclass(frozen=True)
 class KWinners:
-    """One wide layer, wired at random, and of it the few units that a state excites most: they are its tiles.
+    """Sparse random codes: the most active units of a wide random layer, used like tiles.
 
-    For images, which are made small and grey first, and for Boxes of many dimensions.
-    What varies among the first observations is brought to one scale. Similar states share
-    most of their active units and dissimilar ones hardly any (Dasgupta et al., 2017), so
-    that counts neither run together nor apart. Nothing of it is trained.
+    For images, which are downsampled to grey first, and for Boxes of many dimensions. Inputs
+    are normalised by the first 1000 observations. Similar states share most of their active
+    units and dissimilar ones hardly any (Dasgupta et al., 2017). Nothing is trained.
+
+    Args:
+        units: the width of the layer.
+        active: the number of active units of a state.
     """
 
     units: int = 8192

@@ -1,4 +1,4 @@
-"""E-values for anybody's agent: wrappers that add a bonus to the reward, and what they are made of."""
+"""E-values for any agent: Gymnasium wrappers that add an exploration bonus to the reward, and their parts."""
 
 from dorax.wrappers.counts import GeneralizedCounts
 from dorax.wrappers.diagnosis import Diagnosis, diagnose

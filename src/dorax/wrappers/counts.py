@@ -1,10 +1,10 @@
-"""Generalized visit counts for anybody's loop: the observations and actions of any environment, one visit at a time.
+"""Generalized visit counts for the observations and actions of any Gymnasium environment.
 
-E is learned by SARSA from the actions that pass through. The action after a step is known
-only one step later, so a visit is counted in two halves: at once, provisionally, with the
-mean of E over the actions of the new state; and for good when the next action arrives. At
-the end of an episode there is no next action: a terminal step counts as a plain visit, and
-of a truncated one the provisional value stands.
+E is learned by SARSA from the actions that are taken. The next action is known only one step
+later, so each visit is counted twice: first provisionally, with the mean of E over the actions
+of the next state, then for good when the next action is taken. When an episode ends there is
+no next action: a terminal step counts as a plain visit, and a truncated one keeps its
+provisional count.
 """
 
 from __future__ import annotations
@@ -15,141 +15,203 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from dorax.core.checks import InvalidInput, check_discount, check_rate
+from dorax.core.checks import InvalidInput
+from dorax.core.counters import EValues, Visits
 from dorax.features.specs import Features, KWinners
-from dorax.wrappers.features import Keys, chosen_for, coder_of
-from dorax.wrappers.rows import Rows, Visit
-from dorax.wrappers.spaces import actions_of, each_of, fingerprint, in_one_line
+from dorax.wrappers.count_table import CountTable, Transition
+from dorax.wrappers.features import Keys, default_features, make_coder
+from dorax.wrappers.spaces import enumerate_actions, fingerprint, in_one_line, unbatched
 
 
 class GeneralizedCounts:
-    """Counts of state-action pairs, shared by so many `lanes`: environments that run side by side.
+    """Generalized visit counts of state-action pairs, for one environment or for several that share their counts.
 
-    `discount` is the paper's gamma_E, how far a count looks ahead (0: plain visits), and
-    `learning_rate` its alpha_E. `features` says what counts are kept by (`Table`, `Tiles`
-    or `KWinners`); by default the observation space decides.
+    Args:
+        observation_space: of a single environment.
+        action_space: of a single environment; a count is kept for each action.
+        num_envs: the number of environments that run side by side.
+        counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
+            (`Visits`).
+        features: how counts are stored: `Table`, `Tiles` or `KWinners`; by default the observation space decides.
+        seed: seeds the random codes of `KWinners`.
+
+    Attributes:
+        counter: as given.
+        features: as given, or as chosen for the space.
+        num_actions: the number of actions of a state.
+        num_envs: the number of environments.
+        learning_rate: the paper's alpha_E, that of the counter or its default.
     """
 
     def __init__(
         self,
         observation_space: spaces.Space[Any],
         action_space: spaces.Space[Any],
-        lanes: int = 1,
+        num_envs: int = 1,
         *,
-        discount: float = 0.99,
-        learning_rate: float = 0.5,
+        counter: EValues | Visits = EValues(0.99),
         features: Features | None = None,
         seed: int = 0,
     ) -> None:
-        check_discount("the exploration discount", discount)
-        check_rate("the exploration learning rate", learning_rate)
-        self.observation_space, self.action_space = observation_space, action_space
-        self.discount, self.learning_rate = float(discount), float(learning_rate)
-        self.features = chosen_for(observation_space) if features is None else features
-        actions = actions_of(action_space)
-        self.actions, self._number = actions.size, actions.number
+        self.observation_space, self.action_space, self.num_envs = observation_space, action_space, num_envs
+        self.counter = counter
+        self.learning_rate, self._discount = _rate_and_discount(counter)
+        self.features = default_features(observation_space) if features is None else features
+        self.num_actions, self._index_of = enumerate_actions(action_space)
         self._seed = seed
-        self._coder = coder_of(observation_space, self.features, seed)
-        self._rows = Rows(self.actions, self.learning_rate, self.discount)
-        self._at: list[Keys | None] = [None] * lanes
-        self._pending: list[Visit | None] = [None] * lanes
-
-    @property
-    def lanes(self) -> int:
-        return len(self._pending)
+        self._coder = make_coder(observation_space, self.features, seed)
+        self._table = CountTable(self.num_actions, self.learning_rate, self._discount)
+        self._current: list[Keys | None] = [None] * num_envs
+        self._pending: list[Transition | None] = [None] * num_envs
 
     def of(self, observations: Any) -> np.ndarray:
-        """The counts of all actions in each of some states: states x actions.
+        """Return the counts of all actions in the given states.
 
-        `observations` are a list, or come together as from a vector environment.
+        Args:
+            observations: a list of observations, or a batch as a vector environment returns it.
+
+        Returns:
+            An array, states x actions.
         """
-        return np.array([self._rows.counts(keys) for keys in self._keys_of(observations)])
+        return np.array([self._table.counts(keys) for keys in self._keys_of(observations)])
 
     def visits_of(self, observations: Any) -> np.ndarray:
-        """The true visits of all actions in each of some states that are counted by themselves: states x actions."""
-        return np.array([self._rows.visits_of(keys) for keys in self._keys_of(observations)])
+        """Return how often each action was taken in the given states, not generalized.
 
-    def begin(self, lane: int, observation: Any) -> None:
-        """An episode begins in a lane. If the one before came to no end, its last provisional value stands."""
-        self._settle(lane)
-        self._at[lane] = self._coder.keys(observation)
+        Exact with `Table` features; with others, the largest number of visits of any feature of the state.
+
+        Args:
+            observations: a list of observations, or a batch as a vector environment returns it.
+
+        Returns:
+            An array, states x actions.
+        """
+        return np.array([self._table.visits(keys) for keys in self._keys_of(observations)])
+
+    def begin(self, observation: Any, env_index: int = 0) -> None:
+        """Begin an episode. If the one before did not end, it is treated as truncated.
+
+        Args:
+            observation: the first of the episode.
+            env_index: the environment in which it begins.
+        """
+        self._count_pending(env_index)
+        self._current[env_index] = self._coder.keys(observation)
 
     def visit(
         self,
-        lane: int,
         action: Any,
         next_observation: Any,
         terminated: bool,
         truncated: bool,
+        env_index: int = 0,
         *,
         is_counted: bool = True,
     ) -> float:
-        """One step of a lane: the count of the visited pair, with this visit; provisional unless the episode ends.
+        """Count one step.
 
-        One that is not to be counted moves the lane on, and its count is the one before.
+        Args:
+            action: the action taken.
+            next_observation: what it led to; at the end of an episode, the last observation of that episode.
+            terminated: whether the episode ended in a terminal state.
+            truncated: whether it was cut off, as by a time limit.
+            env_index: the environment that took the step.
+            is_counted: if False, the step is followed but not counted.
+
+        Returns:
+            The count of the visited pair after this visit, provisional unless the episode ended; if the step is
+            not counted, the count as it was.
         """
-        seen = self._at[lane]
-        if seen is None:
-            raise InvalidInput(f"lane {lane} has no observation to start from; allowed: begin(observation) first")
-        number = self.number(action)
-        arrived = self._coder.keys(next_observation)
-        self._at[lane] = arrived
+        keys = self._current[env_index]
+        if keys is None:
+            raise InvalidInput(f"environment {env_index} has no episode; allowed: visit after begin(observation)")
+        index = self.action_index(action)
+        next_keys = self._coder.keys(next_observation)
+        self._current[env_index] = next_keys
         if not is_counted:
-            self._settle(lane)
-            return self._rows.counts(seen)[number]
-        before = self._pending[lane]
-        if before is not None:
-            self._rows.learn(before, number)
-        visit = Visit(seen, number, arrived, bool(terminated))
-        count = self._rows.after(visit)
-        self._pending[lane] = visit
+            self._count_pending(env_index)
+            return self._table.counts(keys)[index]
+        pending = self._pending[env_index]
+        if pending is not None:
+            self._table.update(pending, index)
+        transition = Transition(keys, index, next_keys, bool(terminated))
+        count = self._table.next_count(transition)
+        self._pending[env_index] = transition
         if terminated or truncated:
-            self._settle(lane)
-        self._coder.notice(next_observation)
+            self._count_pending(env_index)
+        self._coder.observe(next_observation)
         return count
 
-    def number(self, action: Any) -> int:
-        """Which of the actions it is."""
-        number = self._number(action)
-        if not 0 <= number < self.actions:
+    def action_index(self, action: Any) -> int:
+        """Return the index of an action among all actions, from 0."""
+        index = self._index_of(action)
+        if not 0 <= index < self.num_actions:
             raise InvalidInput(f"the action is {in_one_line(action)}; allowed: one of {in_one_line(self.action_space)}")
-        return number
+        return index
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
-        """The generalized counts and the true visits of all pairs of the states (or tiles) visited."""
-        arrays = self._rows.arrays()
+        """Return generalized counts and visits, one row per visited state (or tile), one column per action."""
+        arrays = self._table.arrays()
         return arrays["counts"], arrays["visits"]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that was learned. What waits for its next action is counted as if the episode were cut off here."""
-        rows = self._rows.copy()
-        for waiting in self._pending:
-            if waiting is not None:
-                rows.learn(waiting)
-        return rows.arrays() | self._coder.arrays()
+        """Return everything that was learned, to be saved. Running episodes are treated as truncated."""
+        table = self._table.copy()
+        for transition in self._pending:
+            if transition is not None:
+                table.update(transition)
+        return table.arrays() | self._coder.arrays()
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        self._rows.restore(arrays)
+        """Replace what was learned by what `arrays` returned."""
+        self._table.restore(arrays)
         self._coder.restore(arrays)
-        self._pending = [None] * self.lanes
+        self._pending = [None] * self.num_envs
 
     @property
     def what(self) -> dict[str, str]:
-        """What must agree for counts to mean the same."""
+        """What must agree before saved counts can be loaded."""
         return {
             "observations": in_one_line(self.observation_space),
             "actions": in_one_line(self.action_space),
             "bounds": fingerprint(self.observation_space) + fingerprint(self.action_space),
-            "counts": f"{self.features}, discount {self.discount}, learning rate {self.learning_rate}",
+            "features": str(self.features),
+            "counter": f"discount {self._discount}, learning rate {self.learning_rate}",
             "seed": str(self._seed) if isinstance(self.features, KWinners) else "any",
         }
 
     def _keys_of(self, observations: Any) -> Iterator[Keys]:
-        return map(self._coder.keys, each_of(self.observation_space, observations))
+        return map(self._coder.keys, unbatched(self.observation_space, observations))
 
-    def _settle(self, lane: int) -> None:
-        """No next action will come: the provisional value of what waits for one stands."""
-        waiting = self._pending[lane]
-        if waiting is not None:
-            self._rows.learn(waiting)
-        self._pending[lane] = None
+    def _count_pending(self, env_index: int) -> None:
+        """Count the pending visit of an environment with its provisional count: there is no next action."""
+        pending = self._pending[env_index]
+        if pending is not None:
+            self._table.update(pending)
+        self._pending[env_index] = None
+
+
+def _rate_and_discount(counter: EValues | Visits) -> tuple[float, float]:
+    """Return the learning rate and the discount of a counter, or raise if wrappers do not support one of its options.
+
+    Python floats: arrays would make every formula slower.
+    """
+    if not isinstance(counter, EValues | Visits):
+        raise InvalidInput(f"counter is {counter!r}; allowed: EValues, such as EValues(0.99), or Visits()")
+    e_values = counter if isinstance(counter, EValues) else counter.approximated()
+    if e_values.form != "count":
+        raise InvalidInput(f"the form of E-values is {e_values.form!r}; wrappers support 'count'")
+    if e_values.successor_rule != "sarsa":
+        raise InvalidInput(f"successor_rule is {e_values.successor_rule!r}; wrappers support 'sarsa'")
+    numbers = {
+        "step size": e_values.step,
+        "exploration learning rate": e_values.rate(),
+        "exploration discount": e_values.discount,
+    }
+    for name, number in numbers.items():
+        if np.ndim(number) != 0:
+            raise InvalidInput(f"the {name} is {in_one_line(number)}; wrappers support one number")
+    step, rate, discount = map(float, numbers.values())
+    if step != 1:
+        raise InvalidInput(f"the step size of E-values is {step:g}; wrappers support 1, the default")
+    return rate, discount

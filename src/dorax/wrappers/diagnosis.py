@@ -1,4 +1,4 @@
-"""Is the bonus right, and of a sensible size? What a wrapper has seen, in numbers, words and a picture."""
+"""Whether a bonus has a sensible size: rewards and bonuses over time, warnings and a figure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from dorax.wrappers.exploration import Exploration
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SWAMPED = 0.9  # share of what was paid lately, above which rewards drown
-VANISHED = 0.01  # and below which there is no bonus to speak of
-_LATELY = 0.25  # of all steps
+SWAMPED = 0.9  # share of the recent total reward above which the bonus is too large
+VANISHED = 0.01  # and below which it has no effect
+_RECENT = 0.25  # of all steps
 
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """What came of a bonus.
+    """Rewards and bonuses over time, in windows of equal length.
 
-    `step` is the end of each window of time; `reward` and `bonus` are the sizes of what
-    was paid in it, a step. `visits` and `counts` are of the state-action pairs that were
-    visited, where every state is counted by itself; else they are None.
+    Attributes:
+        step: the number of steps at the end of each window.
+        reward: the mean of |true reward| per step in each window.
+        bonus: the mean bonus per step in each window.
+        visits: of each visited state-action pair, how often it was visited; None unless features are `Table`.
+        counts: of the same pairs, the generalized counts; None unless features are `Table`.
     """
 
     step: np.ndarray
@@ -37,48 +40,48 @@ class Diagnosis:
 
     @property
     def bonus_share(self) -> np.ndarray:
-        """How much of what was paid is bonus, window by window; 0 where nothing was paid."""
-        paid = self.reward + self.bonus
-        return np.where(paid > 0, self.bonus / np.where(paid > 0, paid, 1.0), 0.0)
+        """The share of the bonus in |reward| + bonus, window by window; 0 where both are 0."""
+        total = self.reward + self.bonus
+        return np.where(total > 0, self.bonus / np.where(total > 0, total, 1.0), 0.0)
 
     @property
     def late_share(self) -> float:
-        """The share of the bonus over the last quarter of all steps."""
+        """The share of the bonus in |reward| + bonus, over the last quarter of all steps."""
         reward, bonus = self._late_means()
         return bonus / (reward + bonus) if reward + bonus > 0 else 0.0
 
     @property
     def warnings(self) -> list[str]:
-        """What a user should know, in sentences; empty if all is well."""
+        """What is wrong with the size of the bonus, in sentences; empty if nothing is."""
         reward, bonus = self._late_means()
-        late = f"over the last {_LATELY:.0%} of steps"
+        late = f"over the last {_RECENT:.0%} of steps"
         found: list[str] = []
         if reward == bonus == 0:
-            found.append(f"nothing was paid {late}, neither reward nor bonus: there is nothing to learn from")
+            found.append(f"reward and bonus were 0 {late}: there is nothing to learn from")
         elif reward == 0 and bonus < VANISHED * self.bonus.max():
             found.append(
-                f"no reward was earned {late}, and the bonus has vanished: it is {bonus:.2g} a step and was "
-                f"{self.bonus.max():.2g} at its height; raise the scale, or let it decline later"
+                f"there was no reward {late}, and the bonus has vanished: it is {bonus:.2g} per step, down from "
+                f"{self.bonus.max():.2g} at most; raise the scale, or let it decrease later"
             )
         elif reward == 0:
             found.append(
-                f"no reward was earned {late}: the bonus ({bonus:.2g} a step) is all that the agent learns from, "
-                "as it should be until the first reward is found"
+                f"there was no reward {late}: the agent learns from the bonus alone ({bonus:.2g} per step), "
+                "as it should until it finds the first reward"
             )
         elif self.late_share > SWAMPED:
             found.append(
-                f"the bonus swamps the reward: it is {self.late_share:.1%} of what was paid {late}; "
-                f"a scale {bonus / reward:.0f} times smaller would make them equal, or let it decline (LinearSchedule)"
+                f"the bonus swamps the reward: it is {self.late_share:.1%} of the total {late}; "
+                f"a scale {bonus / reward:.0f} times smaller would make them equal, or let it decrease (LinearSchedule)"
             )
         elif self.late_share < VANISHED:
             found.append(
-                f"the bonus has vanished: it is {self.late_share:.2%} of what was paid {late}; "
-                "fine if the task is solved, else raise the scale"
+                f"the bonus has vanished: it is {self.late_share:.2%} of the total {late}; "
+                "fine if the task is solved, otherwise raise the scale"
             )
         return found
 
     def _late_means(self) -> tuple[float, float]:
-        is_late = self.step > (1 - _LATELY) * self.step[-1]
+        is_late = self.step > (1 - _RECENT) * self.step[-1]
         length = np.diff(self.step, prepend=0.0)[is_late]
         reward, bonus = (float(np.average(x[is_late], weights=length)) for x in (self.reward, self.bonus))
         return reward, bonus
@@ -86,37 +89,43 @@ class Diagnosis:
     def __repr__(self) -> str:
         reward, bonus = self._late_means()
         lines = [
-            f"{self.step[-1]:.0f} steps; over the last {_LATELY:.0%} of them rewards of size {reward:.3g} and bonuses "
-            f"of size {bonus:.3g} a step: {self.late_share:.1%} of what was paid is bonus"
+            f"{self.step[-1]:.0f} steps; over the last {_RECENT:.0%} of them, per step, a mean |reward| of "
+            f"{reward:.3g} and a mean bonus of {bonus:.3g}: {self.late_share:.1%} of the total is bonus"
         ]
         if self.visits is not None and self.counts is not None:
-            a_visit = self.counts.sum() / self.visits.sum()
+            per_visit = self.counts.sum() / self.visits.sum()
             lines.append(
-                f"{len(self.visits)} state-action pairs visited, {self.visits.max():.0f} times at most; "
-                f"generalized counts up to {self.counts.max():.3g}, to which a visit added {a_visit:.2g} on average"
+                f"{len(self.visits)} state-action pairs visited, each up to {self.visits.max():.0f} times; generalized "
+                f"counts up to {self.counts.max():.3g}, on average {per_visit:.2g} per visit"
             )
         return "\n".join([*lines, *(f"Warning: {warning}" for warning in self.warnings)])
 
     def figure(self) -> Figure:
-        """What was paid over time, how much of it is bonus and, where states are counted, visits against counts."""
+        """Draw reward and bonus over time, the share of the bonus and, with `Table` features, counts against visits.
+
+        Returns:
+            A Matplotlib figure, to be saved by its `savefig`.
+        """
         from matplotlib.figure import Figure
 
         panels_needed = 2 if self.visits is None else 3
         figure = Figure(figsize=(4 * panels_needed, 3.2), layout="constrained")
         panels = figure.subplots(1, panels_needed)
-        panels[0].plot(self.step, self.reward, color="#0072b2", label="true reward (size)")
+        panels[0].plot(self.step, self.reward, color="#0072b2", label="|true reward|")
         panels[0].plot(self.step, self.bonus, color="#d55e00", label="bonus")
-        panels[0].set(xlabel="steps", ylabel="paid a step", ylim=(0, None))
+        panels[0].set(xlabel="steps", ylabel="mean per step", ylim=(0, None))
         panels[0].legend(frameon=False)
         panels[1].plot(self.step, self.bonus_share, color="#d55e00")
         panels[1].axhspan(SWAMPED, 1.0, color="#d55e00", alpha=0.12, linewidth=0)
         panels[1].axhspan(0.0, VANISHED, color="#0072b2", alpha=0.12, linewidth=0)
-        panels[1].set(xlabel="steps", ylabel="share that is bonus", ylim=(0, 1))
+        panels[1].set(xlabel="steps", ylabel="share of the bonus", ylim=(0, 1))
         if self.visits is not None and self.counts is not None:
             panels[2].plot(self.visits, self.counts, ".", color="#009e73", alpha=0.6)
             most = float(np.max(self.visits))
             panels[2].plot([1, most], [1, most], color="#888888", linewidth=0.8)
-            panels[2].annotate("a count a visit", (most, most), ha="right", va="bottom", color="#888888", fontsize=8)
+            panels[2].annotate(
+                "one count per visit", (most, most), ha="right", va="bottom", color="#888888", fontsize=8
+            )
             panels[2].set(xlabel="visits of a pair", ylabel="generalized count", xscale="log", yscale="log")
         for panel in panels:
             panel.spines[["top", "right"]].set_visible(False)
@@ -124,15 +133,21 @@ class Diagnosis:
 
 
 def diagnose(env: Any) -> Diagnosis:
-    """What came of the bonus of a wrapped environment, or of an `Exploration`.
+    """Diagnose the bonus of a wrapped environment.
 
-    print(dorax.diagnose(env))  # numbers, and warnings if there is reason
-    dorax.diagnose(env).figure().savefig("bonus.png")
+        print(dorax.diagnose(env))  # numbers and warnings
+        dorax.diagnose(env).figure().savefig("bonus.png")
+
+    Args:
+        env: an environment with one bonus wrapper, inside or around other wrappers; or an `Exploration`.
+
+    Returns:
+        Rewards and bonuses over time, with warnings and a figure.
     """
     exploration = env if isinstance(env, Exploration) else _exploration_within(env)
     rows = np.array(exploration.history.rows(), np.float64)
     if not len(rows):
-        raise InvalidInput("the environment has taken no step yet; allowed: after some steps")
+        raise InvalidInput("the environment has taken no step yet; allowed: diagnose after some steps")
     steps, _, size, bonus = rows.T
     visits = counts = None
     if isinstance(exploration.counts.features, Table):
@@ -143,14 +158,12 @@ def diagnose(env: Any) -> Diagnosis:
 
 
 def _exploration_within(env: Any) -> Exploration:
-    """That of the wrapper, around or within other wrappers."""
+    """Return the `Exploration` of the one bonus wrapper in a stack of wrappers."""
     found = [exploration for layer in layers(env) if (exploration := exploration_of(layer)) is not None]
     if not found:
-        raise InvalidInput(
-            "the environment has no bonus to diagnose; allowed: one inside EValueBonus or its vector forms"
-        )
+        raise InvalidInput("the environment has no bonus to diagnose; allowed: one in EValueBonus or its vector forms")
     if len(found) > 1:
         raise InvalidInput(
-            f"the environment has {len(found)} bonuses within, each with its own counts; allowed: one of them at a time"
+            f"the environment has {len(found)} bonuses, each with its own counts; allowed: one of them at a time"
         )
     return found[0]

@@ -1,45 +1,77 @@
-"""Gymnasium environments, one or many side by side, that pay for what is little known."""
+"""Gymnasium wrappers that add an exploration bonus to the reward, for one environment or a vector of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Unpack
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
+from dorax.core.bonuses import InverseRootCount
 from dorax.core.checks import InvalidInput
-from dorax.wrappers.exploration import Exploration, Options
-from dorax.wrappers.spaces import each_of
+from dorax.core.counters import EValues, Visits
+from dorax.features.specs import Features
+from dorax.wrappers.exploration import Bonus, Exploration, Scale
+from dorax.wrappers.spaces import unbatched
 
-_ELSEWHERE = " (around a VecEnv of Stable-Baselines3: dorax.wrappers.sb3.VecEValueBonus)"
+_FOR_SB3 = " (around a VecEnv of Stable-Baselines3: dorax.wrappers.sb3.VecEValueBonus)"
 
 
 class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """Adds to the reward a bonus that shrinks with the generalized count of the state-action pair.
+    """Adds to the reward a bonus that decreases with the generalized count of the state-action pair.
 
-        env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), scale=0.1, discount=0.9)
+        env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), counter=dorax.EValues(0.9), scale=0.1)
 
-    The true reward, the bonus and the count are in `info`, as `true_reward`, `bonus` and
-    `generalized_count`. Everything else is in `exploration`: counts, saving and loading,
-    and the switch, `exploration.off()`, for evaluation.
+    `info` holds `true_reward`, `bonus` and `generalized_count` of every step.
 
-    The options are those of `Exploration`: `scale` (0.03) multiplies the bonus, `discount`
-    (0.99) says how far a count looks ahead and `learning_rate` (0.5) how much one visit is
-    trusted, `bonus` makes reward of a count, `features` says what counts are kept by, and
-    `seed` is that of what is random in them.
+    Args:
+        env: the environment, with discrete actions.
+        counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
+            (`Visits`).
+        bonus: turns a count into a bonus: `InverseRootCount`, `InverseCount` or a function of a count and the
+            counter's learning rate.
+        scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
+            `LinearSchedule`.
+        features: how counts are stored: `Table`, `Tiles` or `KWinners`; by default the observation space decides.
+        seed: seeds the random numbers of `exploration.act` and the random codes of `KWinners`.
+
+    Attributes:
+        exploration: the `Exploration` behind the wrapper: its counts, saving and loading, and `exploration.off()`
+            for evaluation.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], **options: Unpack[Options]) -> None:
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        *,
+        counter: EValues | Visits = EValues(0.99),
+        bonus: Bonus = InverseRootCount(),
+        scale: Scale = 0.03,
+        features: Features | None = None,
+        seed: int = 0,
+    ) -> None:
         if isinstance(env, VectorEnv):
-            raise InvalidInput(f"the environment is a vector of them, {env}; allowed: VectorEValueBonus around it")
+            raise InvalidInput(f"the environment is a vector environment, {env}; allowed: VectorEValueBonus around it")
         if not isinstance(env, gymnasium.Env):
-            raise InvalidInput(f"the environment is {env!r}; allowed: a gymnasium.Env{_ELSEWHERE}")
-        refuse_unfit(env)
-        gymnasium.utils.RecordConstructorArgs.__init__(self, **options)
+            raise InvalidInput(f"the environment is {env!r}; allowed: a gymnasium.Env{_FOR_SB3}")
+        check_wrappable(env)
+        options = {"counter": counter, "bonus": bonus, "scale": scale, "features": features, "seed": seed}
+        # Defaults are left out: as objects they would keep the spec from being rebuilt from JSON.
+        defaults = EValueBonus.__init__.__kwdefaults__ or {}
+        given = {name: value for name, value in options.items() if value is not defaults[name]}
+        gymnasium.utils.RecordConstructorArgs.__init__(self, **given)
         gymnasium.Wrapper.__init__(self, env)
-        self.exploration = Exploration(env.observation_space, env.action_space, **options)
+        self.exploration = Exploration(
+            env.observation_space,
+            env.action_space,
+            counter=counter,
+            bonus=bonus,
+            scale=scale,
+            features=features,
+            seed=seed,
+        )
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
@@ -50,63 +82,95 @@ class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordC
         observation, reward, terminated, truncated, info = self.env.step(action)
         reward = float(reward)
         bonus, count = self.exploration.visit(action, reward, observation, terminated, truncated)
-        told = {"true_reward": reward, "bonus": bonus, "generalized_count": count}
-        return observation, reward + bonus, terminated, truncated, info | told
+        added = {"true_reward": reward, "bonus": bonus, "generalized_count": count}
+        return observation, reward + bonus, terminated, truncated, info | added
 
 
 class VectorEValueBonus(VectorWrapper):
-    """`EValueBonus` for a vector environment. All its environments share their counts.
+    """`EValueBonus` for a vector environment, whose environments share their counts.
 
-    Under next-step autoreset, the step in which an environment only begins anew is no
-    visit: it earns nothing.
+    All autoreset modes are supported. In next-step mode, the step that only resets an
+    environment is not counted and earns no bonus.
+
+    Args:
+        env: the vector environment, with discrete actions.
+        counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
+            (`Visits`).
+        bonus: turns a count into a bonus: `InverseRootCount`, `InverseCount` or a function of a count and the
+            counter's learning rate.
+        scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
+            `LinearSchedule`.
+        features: how counts are stored: `Table`, `Tiles` or `KWinners`; by default the observation space decides.
+        seed: seeds the random numbers of `exploration.act` and the random codes of `KWinners`.
+
+    Attributes:
+        exploration: the `Exploration` behind the wrapper.
     """
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], **options: Unpack[Options]) -> None:
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        *,
+        counter: EValues | Visits = EValues(0.99),
+        bonus: Bonus = InverseRootCount(),
+        scale: Scale = 0.03,
+        features: Features | None = None,
+        seed: int = 0,
+    ) -> None:
         if isinstance(env, gymnasium.Env):
             raise InvalidInput(f"the environment is a single one, {env}; allowed: EValueBonus around it")
         if not isinstance(env, VectorEnv):
-            raise InvalidInput(f"the environment is {env!r}; allowed: a gymnasium.vector.VectorEnv{_ELSEWHERE}")
-        refuse_unfit(env)
+            raise InvalidInput(f"the environment is {env!r}; allowed: a gymnasium.vector.VectorEnv{_FOR_SB3}")
+        check_wrappable(env)
         super().__init__(env)
         self._mode = _autoreset_mode(env)
         self._is_over = np.zeros(env.num_envs, bool)
-        self.exploration = Exploration(env.single_observation_space, env.single_action_space, env.num_envs, **options)
+        self.exploration = Exploration(
+            env.single_observation_space,
+            env.single_action_space,
+            env.num_envs,
+            counter=counter,
+            bonus=bonus,
+            scale=scale,
+            features=features,
+            seed=seed,
+        )
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        # The environment takes the mask out of the options.
-        begins = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        # Read before the environment is reset, which removes the mask from the options.
+        is_reset = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
         observations, infos = self.env.reset(seed=seed, options=options)
-        for lane, observation in enumerate(each_of(self.env.single_observation_space, observations)):
-            if begins[lane]:
-                self.exploration.begin(observation, lane)
-        self._is_over = self._is_over & ~begins
+        for i, observation in enumerate(unbatched(self.env.single_observation_space, observations)):
+            if is_reset[i]:
+                self.exploration.begin(observation, i)
+        self._is_over = self._is_over & ~is_reset
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        refuse_paid(infos)
-        each = zip(
-            each_of(self.env.single_action_space, actions),
-            each_of(self.env.single_observation_space, observations),
+        check_no_bonus(infos)
+        pairs = zip(
+            unbatched(self.env.single_action_space, actions),
+            unbatched(self.env.single_observation_space, observations),
             strict=True,
         )
         bonuses, counts = np.zeros(self.num_envs), np.zeros(self.num_envs)
-        for lane, (action, observation) in enumerate(each):
-            if self._mode is AutoresetMode.NEXT_STEP and self._is_over[lane]:
-                self.exploration.begin(observation, lane)
+        for i, (action, observation) in enumerate(pairs):
+            if self._mode is AutoresetMode.NEXT_STEP and self._is_over[i]:
+                self.exploration.begin(observation, i)
                 continue
-            is_over = terminated[lane] or truncated[lane]
-            begins_at_once = is_over and self._mode is AutoresetMode.SAME_STEP
-            arrived = _final(infos)[lane] if begins_at_once else observation
-            bonuses[lane], counts[lane] = self.exploration.visit(
-                action, rewards[lane], arrived, terminated[lane], truncated[lane], lane
+            is_over = terminated[i] or truncated[i]
+            is_reset = is_over and self._mode is AutoresetMode.SAME_STEP
+            next_observation = _final_observations(infos)[i] if is_reset else observation
+            bonuses[i], counts[i] = self.exploration.visit(
+                action, rewards[i], next_observation, terminated[i], truncated[i], i
             )
-            if begins_at_once:
-                self.exploration.begin(observation, lane)
+            if is_reset:
+                self.exploration.begin(observation, i)
         is_step = ~self._is_over if self._mode is AutoresetMode.NEXT_STEP else np.ones(self.num_envs, bool)
         self._is_over = np.asarray(terminated | truncated)
-        told = {"true_reward": np.asarray(rewards, np.float64), "bonus": bonuses, "generalized_count": counts}
-        infos = infos | told | {f"_{name}": is_step for name in told}
+        added = {"true_reward": np.asarray(rewards, np.float64), "bonus": bonuses, "generalized_count": counts}
+        infos = infos | added | {f"_{name}": is_step for name in added}
         return observations, rewards + bonuses, terminated, truncated, infos
 
 
@@ -121,18 +185,18 @@ def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
         ) from None
 
 
-def _final(infos: dict[str, Any]) -> Any:
-    """What was seen last by the environments that begin anew in the same step."""
+def _final_observations(infos: dict[str, Any]) -> Any:
+    """The last observations of the episodes that ended in this step, where the environments are reset in it, too."""
     if "final_obs" not in infos:
         raise InvalidInput(
-            "an episode ended, and in the same step another began, with no word of how the first ended; "
-            "allowed: infos['final_obs'], as Gymnasium's own vector environments have it"
+            "an environment was reset in the step that ended its episode, and infos lack its last observation; "
+            "allowed: infos['final_obs'], as in Gymnasium's own vector environments"
         )
     return infos["final_obs"]
 
 
 def layers(env: Any) -> Iterator[Any]:
-    """The environment, and every one within it that can be seen from here."""
+    """Iterate over an environment and all environments inside it that can be reached from this process."""
     yield env
     parts = getattr(env, "__dict__", {})
     several = parts.get("envs")
@@ -142,25 +206,23 @@ def layers(env: Any) -> Iterator[Any]:
 
 
 def exploration_of(layer: Any) -> Exploration | None:
-    """That of a wrapper which pays a bonus."""
+    """Return the `Exploration` of a bonus wrapper, or None for any other environment."""
     found = getattr(layer, "__dict__", {}).get("exploration")
     return found if isinstance(found, Exploration) else None
 
 
-def refuse_unfit(env: Any) -> None:
-    """Raise if around the environment, or one within, there is a bonus already or what resets unseen."""
+def check_wrappable(env: Any) -> None:
+    """Raise if the environment has a bonus already, or resets itself without the wrapper noticing."""
     for layer in layers(env):
         if exploration_of(layer) is not None:
-            raise InvalidInput(f"the environment has a bonus already, {layer}; allowed: one wrapper around it")
+            raise InvalidInput(f"the environment has a bonus already, {layer}; allowed: one bonus wrapper")
         if isinstance(layer, gymnasium.wrappers.Autoreset):
-            raise InvalidInput(
-                "the environment begins anew by itself, by Autoreset; allowed: Autoreset around the bonus"
-            )
+            raise InvalidInput("the environment is wrapped in Autoreset; allowed: Autoreset around the bonus")
 
 
-def refuse_paid(info: dict[str, Any]) -> None:
-    """Raise if a bonus is paid already: environments in other processes cannot be looked into, but tell."""
+def check_no_bonus(info: dict[str, Any]) -> None:
+    """Raise if `info` shows that there is a bonus already, in an environment of another process."""
     if not isinstance(info, dict):
-        raise InvalidInput(f"infos come as {type(info).__name__}; allowed: a dictionary (DictInfoToList goes around)")
+        raise InvalidInput(f"infos are a {type(info).__name__}; allowed: a dictionary (DictInfoToList goes around)")
     if "generalized_count" in info:
-        raise InvalidInput("the environment has a bonus already, in its own process; allowed: one wrapper around it")
+        raise InvalidInput("the environment has a bonus already, in another process; allowed: one bonus wrapper")

@@ -1,4 +1,4 @@
-"""What turns visits into reward: counts, a bonus of them, its scale over time, and a record of what came of it."""
+"""Counts, the bonus that they give, its scale over time, and a history of both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -15,29 +15,25 @@ from gymnasium import spaces
 from dorax.archive import read_archive, write_archive
 from dorax.core.bonuses import InverseRootCount
 from dorax.core.checks import InvalidInput, check_at_least
+from dorax.core.counters import EValues, Visits
 from dorax.features.specs import Features
 from dorax.wrappers.counts import GeneralizedCounts
 from dorax.wrappers.history import History
 
 Scale = float | Callable[[int], float]
-KIND = "exploration"
-_INVERSE_ROOT = InverseRootCount()
-
-
-class Options(TypedDict, total=False):
-    """The options of `Exploration`, which all wrappers share."""
-
-    scale: Scale
-    discount: float
-    learning_rate: float
-    bonus: Callable[[Any, Any], Any]
-    features: Features | None
-    seed: int
+Bonus = Callable[[float, float], float]
+_KIND = "exploration"
 
 
 @dataclass(frozen=True)
 class LinearSchedule:
-    """From `start` to `end` in equal steps, over so many `steps`; then it stays."""
+    """A scale that changes linearly over the first steps and then stays constant.
+
+    Args:
+        start: the scale at the first step.
+        end: the scale after `steps` steps.
+        steps: the number of steps from `start` to `end`.
+    """
 
     start: float
     end: float
@@ -53,29 +49,43 @@ class LinearSchedule:
 
 
 class Exploration:
-    """E-values for the observations and actions of an environment, and the bonus made of them.
+    """Generalized counts for an environment, and the exploration bonus that they give.
 
         exploration = dorax.Exploration(env.observation_space, env.action_space, scale=0.1)
         exploration.begin(observation)
         bonus, count = exploration.visit(action, reward, next_observation, terminated, truncated)
 
-    `scale` multiplies the bonus, and may be a function of the steps taken so far, such as
-    `LinearSchedule`. `discount` is the paper's gamma_E, how far a count looks ahead: 0
-    counts plain visits. `learning_rate` is its alpha_E. `bonus` makes reward of a count.
-    `features` says what counts are kept by: `Table`, `Tiles` or `KWinners`, from the space
-    unless given. `lanes` environments that run side by side share all counts.
+    Args:
+        observation_space: of a single environment.
+        action_space: of a single environment: Discrete, MultiDiscrete, MultiBinary or tuples of them.
+        num_envs: the number of environments that run side by side and share their counts.
+        counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
+            (`Visits`).
+        bonus: turns a count into a bonus: `InverseRootCount`, `InverseCount` or a function of a count and the
+            counter's learning rate.
+        scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
+            `LinearSchedule`.
+        features: how counts are stored: `Table`, `Tiles` or `KWinners`; by default the observation space decides.
+        seed: seeds the random numbers of `act` and the random codes of `KWinners`.
+
+    Attributes:
+        counts: the `GeneralizedCounts`.
+        bonus: as given.
+        scale: as given; may be changed at any time.
+        steps: the number of steps counted so far.
+        is_on: if False, steps are not counted and the bonus is 0.
+        history: rewards and bonuses over time, for `diagnose`.
     """
 
     def __init__(
         self,
         observation_space: spaces.Space[Any],
         action_space: spaces.Space[Any],
-        lanes: int = 1,
+        num_envs: int = 1,
         *,
+        counter: EValues | Visits = EValues(0.99),
+        bonus: Bonus = InverseRootCount(),
         scale: Scale = 0.03,
-        discount: float = 0.99,
-        learning_rate: float = 0.5,
-        bonus: Callable[[Any, Any], Any] = _INVERSE_ROOT,
         features: Features | None = None,
         seed: int = 0,
     ) -> None:
@@ -87,35 +97,45 @@ class Exploration:
                 f"bonus is {bonus!r}; allowed: InverseRootCount(), InverseCount() or a function like them"
             )
         self.counts = GeneralizedCounts(
-            observation_space,
-            action_space,
-            lanes,
-            discount=discount,
-            learning_rate=learning_rate,
-            features=features,
-            seed=seed,
+            observation_space, action_space, num_envs, counter=counter, features=features, seed=seed
         )
-        self.scale, self.bonus = scale, bonus
+        self.bonus, self.scale = bonus, scale
         self.steps = 0
         self.is_on = True
         self.history = History()
         self._random = np.random.default_rng(seed)
         self._first_action = int(action_space.start) if isinstance(action_space, spaces.Discrete) else 0
 
-    def begin(self, observation: Any, lane: int = 0) -> None:
-        """An episode begins, whether or not the one before had come to its end."""
-        self.counts.begin(lane, observation)
+    def begin(self, observation: Any, env_index: int = 0) -> None:
+        """Begin an episode. If the one before did not end, it is treated as truncated.
+
+        Args:
+            observation: the first of the episode.
+            env_index: the environment in which it begins.
+        """
+        self.counts.begin(observation, env_index)
 
     def visit(
-        self, action: Any, reward: float, next_observation: Any, terminated: bool, truncated: bool, lane: int = 0
+        self, action: Any, reward: float, next_observation: Any, terminated: bool, truncated: bool, env_index: int = 0
     ) -> tuple[float, float]:
-        """One step: its bonus, and the generalized count that the bonus was made of.
+        """Count one step and compute its bonus.
 
-        While exploration is off nothing is counted, and there is no bonus.
+        Args:
+            action: the action taken.
+            reward: the true reward, without the bonus.
+            next_observation: what the action led to; at the end of an episode, the last observation of that
+                episode.
+            terminated: whether the episode ended in a terminal state.
+            truncated: whether it was cut off, as by a time limit.
+            env_index: the environment that took the step.
+
+        Returns:
+            The bonus, and the generalized count that it was computed from. While exploration is off, 0 and the
+            count as it is.
         """
         if not isfinite(reward):
             raise InvalidInput(f"the reward is {reward}; allowed: a finite number")
-        count = self.counts.visit(lane, action, next_observation, terminated, truncated, is_counted=self.is_on)
+        count = self.counts.visit(action, next_observation, terminated, truncated, env_index, is_counted=self.is_on)
         if not self.is_on:
             return 0.0, count
         scale = float(self.scale(self.steps)) if callable(self.scale) else self.scale
@@ -130,7 +150,7 @@ class Exploration:
 
     @contextmanager
     def off(self) -> Iterator[None]:
-        """For evaluation: within it rewards stay as they are, and nothing is counted."""
+        """Turn exploration off for the duration of a `with` block, as for evaluation: no bonus, and no counting."""
         was_on, self.is_on = self.is_on, False
         try:
             yield
@@ -138,10 +158,15 @@ class Exploration:
             self.is_on = was_on
 
     def act(self, rule: Callable[..., Any], values: Any, observations: Any) -> np.ndarray:
-        """Actions for somebody's Q-values of some states (states x actions), by a rule such as `LLL`.
+        """Choose actions by a rule, from your Q-values and the generalized counts.
 
-        `observations` are a list, or come together as from a vector environment. Where
-        actions are tuples, the numbers of actions, counted as digits are.
+        Args:
+            rule: such as `LLL`, `UCB` or `Deficit`.
+            values: Q-values, states x actions.
+            observations: of these states: a list, or a batch as a vector environment returns it.
+
+        Returns:
+            One action per state. If the action space is not Discrete, the indices of the actions.
         """
         values = np.asarray(values, np.float64)
         counts = self.counts.of(observations)
@@ -152,21 +177,21 @@ class Exploration:
         return self._first_action + rule(values, counts, np.float64(self.steps), self._random.random(len(values)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that was learned to one file, atomically."""
+        """Save counts, history and random state to one file, atomically. Running episodes are saved as truncated."""
         facts = {**self.counts.what, "steps": self.steps, "history": self.history.rows()}
         facts["random"] = self._random.bit_generator.state
-        write_archive(path, KIND, facts, self.counts.arrays())
+        write_archive(path, _KIND, facts, self.counts.arrays())
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Go on with what `save` wrote, of the same spaces and settings of counts."""
-        facts, arrays = read_archive(path, KIND)
+        """Load what `save` wrote. Spaces, features and counter must be the same."""
+        facts, arrays = read_archive(path, _KIND)
         try:
             theirs = {name: facts[name] for name in self.counts.what}
             if theirs == self.counts.what:
                 self._restore(arrays, facts)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise InvalidInput(f"{path} is damaged: {reason}; allowed: a saved {KIND}") from error
+            raise InvalidInput(f"{path} is damaged: {reason}; allowed: a saved {_KIND}") from error
         for name, ours in self.counts.what.items():
             if theirs[name] != ours:
                 raise InvalidInput(f"{path} was saved for {name}: {theirs[name]}; allowed: the same as here, {ours}")

@@ -1,23 +1,28 @@
-"""What was earned over time, true and bonus: a few hundred windows, however long the run."""
+"""Rewards and bonuses over time, summed over at most a few hundred windows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-_MOST_WINDOWS = 512
+_MAX_WINDOWS = 512
 _FIRST_WINDOW = 64  # steps
 
 
 class History:
-    """Sums over windows of equal length. When there are too many, each two become one."""
+    """Sums of rewards and bonuses over windows of equal length; when there are too many, neighbours are merged.
+
+    Args:
+        rows: what `rows` of another history returned, to continue it.
+    """
 
     def __init__(self, rows: Sequence[Sequence[float]] = ()) -> None:
         self._windows = [list(row) for row in rows]
 
     def add(self, reward: float, bonus: float) -> None:
+        """Add one step."""
         windows = self._windows
         if not windows or windows[-1][0] >= self.window:
-            if len(windows) == _MOST_WINDOWS:
+            if len(windows) == _MAX_WINDOWS:
                 self._windows = windows = [
                     [x + y for x, y in zip(*pair, strict=True)]
                     for pair in zip(windows[::2], windows[1::2], strict=True)
@@ -31,9 +36,9 @@ class History:
 
     @property
     def window(self) -> float:
-        """The steps of a window: those of the first, which is full as soon as there is a second."""
+        """The length of a window in steps: that of the first, which is full once there is a second."""
         return max(self._windows[0][0], _FIRST_WINDOW) if self._windows else _FIRST_WINDOW
 
     def rows(self) -> list[list[float]]:
-        """Steps, true reward, its size and the bonus, summed over each window."""
+        """Return, for each window, the number of steps and the sums of reward, |reward| and bonus."""
         return [row.copy() for row in self._windows]

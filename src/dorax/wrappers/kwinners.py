@@ -1,10 +1,11 @@
-"""States described by the units of a random layer that they excite most.
+"""Sparse random codes: a state is described by the most active units of a random layer.
 
-The layer is much wider than its input, each unit looks at a few of the inputs, and of the
-thousands of units only the few most excited take part: a code that keeps similar inputs
-together and others apart, as the fly codes odours (Dasgupta, Stevens and Navlakha, 2017).
-Dense codes, random or learned, have something in common between all states, and counts by
-them run together. Units that look at little are not all moved by what moves elsewhere.
+The layer is much wider than its input, each unit sees a few of the inputs, and only the few
+most active of its thousands of units form the code. Similar inputs then share most of their
+active units and dissimilar ones hardly any, as in the olfactory code of the fly (Dasgupta,
+Stevens and Navlakha, 2017). In dense codes, random or learned, all states have something in
+common, and their counts would blur together. Because units see only a few inputs, a change in
+one place of an image leaves most of them as they are.
 """
 
 from __future__ import annotations
@@ -15,16 +16,23 @@ import numpy as np
 from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput, check_at_least
-from dorax.wrappers.spaces import finite
+from dorax.wrappers.spaces import as_finite
 
-_SIDE = 32  # pixels of an image made small
-_NOTICED = 1000  # observations that say what varies how much; later ones would change the codes of old ones
-_FARTHEST = 3.0  # deviations
-_LOOKED_AT = 8  # inputs of a unit
+_IMAGE_SIDE = 32  # pixels of an image after downsampling
+_NORMALISED_BY = 1000  # the first observations set the normalisation; changing it later would change old codes
+_CLIP = 3.0  # standard deviations
+_INPUTS_PER_UNIT = 8
 
 
 class KWinnersCoder:
-    """The coder of one space: what its `units` look at, and with which sign, is drawn from the seed."""
+    """Computes the codes of the observations of a Box.
+
+    Args:
+        box: the observation space.
+        units: the width of the random layer.
+        active: the number of units in a code.
+        seed: of the inputs that each unit sees, and of their signs.
+    """
 
     def __init__(self, box: spaces.Box, units: int, active: int, seed: int) -> None:
         check_at_least("the number of units", units, 2)
@@ -32,57 +40,61 @@ class KWinnersCoder:
         if active >= units:
             raise InvalidInput(f"the number of active units is {active}; allowed: fewer than all units, {units}")
         self._active, self._shape = int(active), box.shape
-        inputs = _small(np.zeros(box.shape)).size
+        inputs = _downsampled(np.zeros(box.shape)).size
         random = np.random.default_rng(seed)
-        shape = int(units), min(_LOOKED_AT, inputs)
-        # No input twice: a unit that looked at one twice would be the most excited of all, whatever there is to see.
-        lots = random.random((shape[0], inputs), dtype=np.float32)
-        self._inputs = np.argpartition(lots, shape[1] - 1, axis=1)[:, : shape[1]]
+        shape = int(units), min(_INPUTS_PER_UNIT, inputs)
+        # Without replacement: a unit that saw one input twice would be among the most active for any observation.
+        priorities = random.random((shape[0], inputs), dtype=np.float32)
+        self._inputs = np.argpartition(priorities, shape[1] - 1, axis=1)[:, : shape[1]]
         self._signs = random.choice(np.array([-1, 1], np.float32), size=shape)
-        self._noticed, self._mean, self._squares = 0, np.zeros(inputs), np.zeros(inputs)
-        self._floor = 0.02 * _small(_extent(box)).ravel()
+        self._observed, self._mean, self._squares = 0, np.zeros(inputs), np.zeros(inputs)
+        # Added to every standard deviation, so that inputs which hardly vary are not blown up.
+        self._least_deviation = 0.02 * _downsampled(_range(box)).ravel()
 
     def keys(self, observation: Any) -> tuple[int, ...]:
-        deviation = np.sqrt(self._squares / max(self._noticed, 1)) + self._floor
-        x = np.clip((self._input(observation) - self._mean) / deviation, -_FARTHEST, _FARTHEST)
-        excitement = np.sum(x.astype(np.float32)[self._inputs] * self._signs, axis=1)
-        return tuple(np.argpartition(excitement, -self._active)[-self._active :].tolist())
+        """Return the indices of the most active units."""
+        deviation = np.sqrt(self._squares / max(self._observed, 1)) + self._least_deviation
+        x = np.clip((self._input(observation) - self._mean) / deviation, -_CLIP, _CLIP)
+        activation = np.sum(x.astype(np.float32)[self._inputs] * self._signs, axis=1)
+        return tuple(np.argpartition(activation, -self._active)[-self._active :].tolist())
 
-    def notice(self, observation: Any) -> None:
-        """Mean and deviation of each input, by Welford's recurrence, until they are settled."""
-        if self._noticed >= _NOTICED:
+    def observe(self, observation: Any) -> None:
+        """Update the running mean and variance of each input (Welford), during the first observations."""
+        if self._observed >= _NORMALISED_BY:
             return
         x = self._input(observation)
-        self._noticed += 1
+        self._observed += 1
         before = x - self._mean
-        self._mean = self._mean + before / self._noticed
+        self._mean = self._mean + before / self._observed
         self._squares = self._squares + before * (x - self._mean)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"noticed": np.array(self._noticed), "mean": self._mean, "squares": self._squares}
+        """Return the state of the normalisation."""
+        return {"observed": np.array(self._observed), "mean": self._mean, "squares": self._squares}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        self._noticed, self._mean, self._squares = int(arrays["noticed"]), arrays["mean"], arrays["squares"]
+        """Replace the state of the normalisation by what `arrays` returned."""
+        self._observed, self._mean, self._squares = int(arrays["observed"]), arrays["mean"], arrays["squares"]
 
     def _input(self, observation: Any) -> np.ndarray:
-        x = finite(observation)
+        x = as_finite(observation)
         if x.shape != self._shape:
             raise InvalidInput(f"an observation has the shape {x.shape}; allowed: that of its space, {self._shape}")
-        return _small(x).ravel()
+        return _downsampled(x).ravel()
 
 
-def _small(x: np.ndarray) -> np.ndarray:
-    """An image made grey and small: the mean over its shortest side, colours or frames, and of blocks."""
+def _downsampled(x: np.ndarray) -> np.ndarray:
+    """Average an image over its channels or frames (the shortest axis) and over blocks of pixels."""
     if x.ndim == 3:
         x = x.mean(axis=int(np.argmin(x.shape)))
     if x.ndim != 2:
         return x
-    rows, columns = (-(-side // _SIDE) for side in x.shape)
+    rows, columns = (-(-side // _IMAGE_SIDE) for side in x.shape)
     x = np.pad(x, ((0, -x.shape[0] % rows), (0, -x.shape[1] % columns)), mode="edge")
     return x.reshape(x.shape[0] // rows, rows, x.shape[1] // columns, columns).mean(axis=(1, 3))
 
 
-def _extent(box: spaces.Box) -> np.ndarray:
-    """The reach of each dimension, 1 where it has no end. What varies by less than a fiftieth of it hardly varies."""
+def _range(box: spaces.Box) -> np.ndarray:
+    """Return high - low of each dimension, and 1 where it is unbounded."""
     extent = box.high.astype(np.float64) - box.low.astype(np.float64)
     return np.where(extent < 1e30, extent, 1.0)

@@ -1,6 +1,6 @@
-"""Stable-Baselines3: a bonus around its vector environments, and directed exploration inside its DQN.
+"""Stable-Baselines3: a bonus for its vector environments, and a DQN with directed exploration.
 
-Needs `pip install stable-baselines3`; nothing else in dorax imports this module.
+Needs `pip install 'dorax[sb3]'`; no other module of dorax imports this one.
 """
 
 # Stable-Baselines3: typed in part only.
@@ -9,51 +9,86 @@ Needs `pip install stable-baselines3`; nothing else in dorax imports this module
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
+from dorax.core.bonuses import InverseRootCount
 from dorax.core.checks import InvalidInput
+from dorax.core.counters import EValues, Visits
 from dorax.core.policies import Softmax
 from dorax.core.rules import LLL
-from dorax.wrappers.environments import EValueBonus, refuse_paid, refuse_unfit
-from dorax.wrappers.exploration import Exploration, Options
-from dorax.wrappers.spaces import each_of
+from dorax.features.specs import Features
+from dorax.wrappers.environments import EValueBonus, check_no_bonus, check_wrappable
+from dorax.wrappers.exploration import Bonus, Exploration, Scale
+from dorax.wrappers.spaces import unbatched
 
 try:
     import torch
     from stable_baselines3 import DQN
+    from stable_baselines3.common.buffers import ReplayBuffer
     from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.type_aliases import GymEnv, Schedule
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
+    from stable_baselines3.dqn.policies import DQNPolicy
 except ImportError:
     raise InvalidInput("Stable-Baselines3 is not installed; install it with pip install 'dorax[sb3]'") from None
 
 
-_RULE = LLL(Softmax(0.1))
-
-
 class VecEValueBonus(VecEnvWrapper):
-    """`dorax.EValueBonus` for a `VecEnv`. All its environments share their counts.
+    """`dorax.EValueBonus` for a `VecEnv`, whose environments share their counts.
 
-        env = VecEValueBonus(make_vec_env("FrozenLake-v1", 8), scale=0.1, discount=0.9)
+        env = VecEValueBonus(make_vec_env("FrozenLake-v1", 8), counter=dorax.EValues(0.9), scale=0.1)
         model = PPO("MlpPolicy", env).learn(100_000)
 
-    Each `info` holds `true_reward`, `bonus` and `generalized_count`. What `Monitor` reports
-    as the return of an episode is made of true rewards: it sits inside.
+    Each `info` holds `true_reward`, `bonus` and `generalized_count`. The returns that `Monitor`
+    reports are without the bonus, because it is inside this wrapper.
+
+    Args:
+        venv: the environments, with discrete actions.
+        counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
+            (`Visits`).
+        bonus: turns a count into a bonus: `InverseRootCount`, `InverseCount` or a function of a count and the
+            counter's learning rate.
+        scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
+            `LinearSchedule`.
+        features: how counts are stored: `Table`, `Tiles` or `KWinners`; by default the observation space decides.
+        seed: seeds the random numbers of `exploration.act` and the random codes of `KWinners`.
+
+    Attributes:
+        exploration: the `Exploration` behind the wrapper.
     """
 
-    def __init__(self, venv: VecEnv, **options: Unpack[Options]) -> None:
+    def __init__(
+        self,
+        venv: VecEnv,
+        *,
+        counter: EValues | Visits = EValues(0.99),
+        bonus: Bonus = InverseRootCount(),
+        scale: Scale = 0.03,
+        features: Features | None = None,
+        seed: int = 0,
+    ) -> None:
         if not isinstance(venv, VecEnv):
             raise InvalidInput(f"the environment is {venv}; allowed: a VecEnv, such as make_vec_env makes")
-        refuse_unfit(venv)
+        check_wrappable(venv)
         super().__init__(venv)
-        self.exploration = Exploration(venv.observation_space, venv.action_space, venv.num_envs, **options)
+        self.exploration = Exploration(
+            venv.observation_space,
+            venv.action_space,
+            venv.num_envs,
+            counter=counter,
+            bonus=bonus,
+            scale=scale,
+            features=features,
+            seed=seed,
+        )
         self._actions: Any = None
 
     def reset(self) -> Any:
         observations = self.venv.reset()
-        for lane, observation in enumerate(each_of(self.observation_space, observations)):
-            self.exploration.begin(observation, lane)
+        for i, observation in enumerate(unbatched(self.observation_space, observations)):
+            self.exploration.begin(observation, i)
         return observations
 
     def step_async(self, actions: np.ndarray) -> None:
@@ -62,42 +97,128 @@ class VecEValueBonus(VecEnvWrapper):
 
     def step_wait(self) -> Any:
         observations, rewards, dones, infos = self.venv.step_wait()
-        paid = np.array(rewards, np.float32)  # some environments pay whole numbers
-        told: list[dict[str, Any]] = []
-        for lane, observation in enumerate(each_of(self.observation_space, observations)):
-            info, is_over = infos[lane], bool(dones[lane])
-            refuse_paid(info)
+        total_rewards = np.array(rewards, np.float32)  # some environments return integers
+        new_infos: list[dict[str, Any]] = []
+        for i, observation in enumerate(unbatched(self.observation_space, observations)):
+            info, is_over = infos[i], bool(dones[i])
+            check_no_bonus(info)
             truncated = is_over and bool(info.get("TimeLimit.truncated", False))
-            arrived = info["terminal_observation"] if is_over else observation
-            reward = float(rewards[lane])
+            next_observation = info["terminal_observation"] if is_over else observation
+            reward = float(rewards[i])
             bonus, count = self.exploration.visit(
-                self._actions[lane], reward, arrived, is_over and not truncated, truncated, lane
+                self._actions[i], reward, next_observation, is_over and not truncated, truncated, i
             )
             if is_over:
-                self.exploration.begin(observation, lane)
-            told.append({**info, "true_reward": reward, "bonus": bonus, "generalized_count": count})
-            paid[lane] = reward + bonus
-        return observations, paid, dones, told
+                self.exploration.begin(observation, i)
+            new_infos.append({**info, "true_reward": reward, "bonus": bonus, "generalized_count": count})
+            total_rewards[i] = reward + bonus
+        return observations, total_rewards, dones, new_infos
 
 
 class DirectedDQN(DQN):
-    """DQN that acts by a rule on its Q-values and the generalized counts, such as `dorax.LLL`, in place of ε-greedy.
+    """DQN that chooses actions by a rule on its Q-values and the generalized counts, instead of ε-greedily.
 
-        env = VecEValueBonus(make_vec_env("FrozenLake-v1", 1), scale=0.0)  # counts alone, no bonus
+        env = VecEValueBonus(make_vec_env("FrozenLake-v1", 1), scale=0.0)  # counts, but adds no bonus
         model = DirectedDQN("MlpPolicy", env, rule=dorax.LLL(dorax.Softmax(0.1)))
 
-    With `deterministic=True`, as for evaluation, it acts greedily like any DQN.
+    With `deterministic=True`, as for evaluation, it acts greedily like any DQN. All arguments
+    except `env` and `rule` are those of DQN.
+
+    Args:
+        policy: as for DQN, such as `"MlpPolicy"`.
+        env: a `VecEValueBonus` around all other wrappers, or a `dorax.EValueBonus`.
+        learning_rate: of the optimizer.
+        buffer_size: the capacity of the replay buffer.
+        learning_starts: the number of steps before learning starts; until then actions are random.
+        batch_size: the number of transitions in an update.
+        tau: the coefficient of the soft update of the target network.
+        gamma: the discount of rewards.
+        train_freq: the number of steps between updates.
+        gradient_steps: the number of gradient steps in an update.
+        replay_buffer_class: the class of the replay buffer.
+        replay_buffer_kwargs: its arguments.
+        optimize_memory_usage: whether to use a smaller replay buffer, at the cost of some complexity.
+        n_steps: the number of rewards in an n-step return.
+        target_update_interval: the number of steps between updates of the target network.
+        exploration_fraction: of DQN's ε-greedy schedule, which has no effect here.
+        exploration_initial_eps: of the same schedule.
+        exploration_final_eps: of the same schedule.
+        max_grad_norm: at which gradients are clipped.
+        stats_window_size: the number of episodes that logged returns are averaged over.
+        tensorboard_log: the folder of the TensorBoard log.
+        policy_kwargs: arguments of the policy.
+        verbose: 0 prints nothing, 1 information, 2 debug messages.
+        seed: of the agent.
+        device: on which the networks run.
+        rule: chooses the actions: `dorax.LLL`, `dorax.UCB`, `dorax.Deficit` or a function like them.
     """
 
     rule: Callable[..., Any]
 
-    def __init__(self, policy: Any, env: Any, *, rule: Callable[..., Any] = _RULE, **options: Any) -> None:
+    def __init__(
+        self,
+        policy: str | type[DQNPolicy],
+        env: GymEnv | str,
+        learning_rate: float | Schedule = 1e-4,
+        buffer_size: int = 1_000_000,
+        learning_starts: int = 100,
+        batch_size: int = 32,
+        tau: float = 1.0,
+        gamma: float = 0.99,
+        train_freq: int | tuple[int, str] = 4,
+        gradient_steps: int = 1,
+        replay_buffer_class: type[ReplayBuffer] | None = None,
+        replay_buffer_kwargs: dict[str, Any] | None = None,
+        optimize_memory_usage: bool = False,
+        n_steps: int = 1,
+        target_update_interval: int = 10_000,
+        exploration_fraction: float = 0.1,
+        exploration_initial_eps: float = 1.0,
+        exploration_final_eps: float = 0.05,
+        max_grad_norm: float = 10,
+        stats_window_size: int = 100,
+        tensorboard_log: str | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: torch.device | str = "auto",
+        _init_setup_model: bool = True,
+        *,
+        rule: Callable[..., Any] = LLL(Softmax(0.1)),
+    ) -> None:
         if not callable(rule):
             raise InvalidInput(
                 f"rule is {rule!r}; allowed: dorax.LLL, dorax.UCB, dorax.Deficit or a function like them"
             )
         self.rule = rule
-        super().__init__(policy, env, **options)
+        super().__init__(
+            policy,
+            env,
+            learning_rate=learning_rate,
+            buffer_size=buffer_size,
+            learning_starts=learning_starts,
+            batch_size=batch_size,
+            tau=tau,
+            gamma=gamma,
+            train_freq=train_freq,
+            gradient_steps=gradient_steps,
+            replay_buffer_class=replay_buffer_class,
+            replay_buffer_kwargs=replay_buffer_kwargs,
+            optimize_memory_usage=optimize_memory_usage,
+            n_steps=n_steps,
+            target_update_interval=target_update_interval,
+            exploration_fraction=exploration_fraction,
+            exploration_initial_eps=exploration_initial_eps,
+            exploration_final_eps=exploration_final_eps,
+            max_grad_norm=max_grad_norm,
+            stats_window_size=stats_window_size,
+            tensorboard_log=tensorboard_log,
+            policy_kwargs=policy_kwargs,
+            verbose=verbose,
+            seed=seed,
+            device=device,
+            _init_setup_model=_init_setup_model,
+        )
         _check_counts(self.env)
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
@@ -118,7 +239,7 @@ class DirectedDQN(DQN):
 
 
 def _exploration_seeing(env: Any) -> Exploration | None:
-    """What counts the very observations that the agent sees: nothing may stand between the two."""
+    """Return the `Exploration` that counts the agent's own observations, or None if a wrapper is in between."""
     if isinstance(env, VecEValueBonus):
         return env.exploration
     if isinstance(env, DummyVecEnv) and env.num_envs == 1:
@@ -129,12 +250,12 @@ def _exploration_seeing(env: Any) -> Exploration | None:
 
 
 def _check_counts(env: Any) -> None:
-    if env is None:  # a model that was loaded to be evaluated
+    if env is None:  # a model that was loaded for evaluation
         return
     if _exploration_seeing(env) is None:
         raise InvalidInput(
-            "the environment counts nothing that the agent sees; allowed: VecEValueBonus around all other wrappers "
-            "(for images around VecTransposeImage), or dorax.EValueBonus"
+            "the environment does not count the agent's observations; allowed: VecEValueBonus around all other "
+            "wrappers (for images around VecTransposeImage), or dorax.EValueBonus"
         )
     if int(getattr(env.action_space, "start", 0)) != 0:
-        raise InvalidInput(f"the action space is {env.action_space}; allowed: one that starts at 0, as DQN takes it")
+        raise InvalidInput(f"the action space is {env.action_space}; allowed: one that starts at 0, as DQN requires")

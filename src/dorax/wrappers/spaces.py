@@ -1,4 +1,4 @@
-"""Gymnasium spaces: their points as numbers, points that come together, and what tells two spaces apart."""
+"""Gymnasium spaces: enumerating their elements, splitting batches, and telling spaces apart."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput
 
-_MOST_ACTIONS = 1024
+_MAX_ACTIONS = 1024
 
 
-class Numbering(NamedTuple):
-    """How many points there are, and which of them a value is, or a number below 0 if none."""
+class Enumeration(NamedTuple):
+    """The elements of a finite space, numbered from 0.
+
+    Attributes:
+        size: the number of elements.
+        index_of: returns the index of an element; for anything else, a number that is no index.
+    """
 
     size: int
-    number: Callable[[Any], int]
+    index_of: Callable[[Any], int]
 
 
-def numbering(space: spaces.Space[Any]) -> Numbering | None:
-    """The numbering of a space of countably many points; None where there are too many to count."""
+def enumeration(space: spaces.Space[Any]) -> Enumeration | None:
+    """Return the enumeration of a finite space, or None if the space is not finite."""
     match space:
         case spaces.Discrete():
-            return Numbering(int(space.n), partial(_offset, int(space.start)))
+            return Enumeration(int(space.n), partial(_offset, int(space.start)))
         case spaces.MultiDiscrete():
             starts = getattr(space, "start", np.zeros_like(space.nvec))
             return _digits([int(n) for n in space.nvec.ravel()], [int(x) for x in np.ravel(starts)])
@@ -35,28 +40,28 @@ def numbering(space: spaces.Space[Any]) -> Numbering | None:
             size = math.prod(space.shape)
             return _digits([2] * size, [0] * size)
         case spaces.Tuple():
-            return _parts([numbering(part) for part in space.spaces], range(len(space.spaces)))
+            return _product([enumeration(part) for part in space.spaces], range(len(space.spaces)))
         case spaces.Dict():
-            return _parts([numbering(part) for part in space.spaces.values()], list(space.spaces))
+            return _product([enumeration(part) for part in space.spaces.values()], list(space.spaces))
         case _:
             return None
 
 
-def actions_of(space: spaces.Space[Any]) -> Numbering:
-    """The numbering of actions, of which there must be few: a state keeps a count for each."""
-    found = numbering(space)
+def enumerate_actions(space: spaces.Space[Any]) -> Enumeration:
+    """Return the enumeration of an action space, or raise if it is not finite or too large to keep counts for."""
+    found = enumeration(space)
     if found is None:
         raise InvalidInput(
             f"the action space is {in_one_line(space)}; allowed: Discrete, MultiDiscrete, MultiBinary and tuples "
-            "of them (a count is kept for each action: continuous actions are not supported, offer a few of them)"
+            "of them (a count is kept for each action: continuous actions are not supported, discretise them)"
         )
-    if found.size > _MOST_ACTIONS:
-        raise InvalidInput(f"the action space has {found.size} actions; allowed: up to {_MOST_ACTIONS}")
+    if found.size > _MAX_ACTIONS:
+        raise InvalidInput(f"the action space has {found.size} actions; allowed: up to {_MAX_ACTIONS}")
     return found
 
 
-def finite(observation: Any) -> np.ndarray:
-    """The observation, which must be made of finite numbers."""
+def as_finite(observation: Any) -> np.ndarray:
+    """Return an observation as float64, or raise if it contains NaN or infinity."""
     numbers = np.asarray(observation, np.float64)
     is_bad = ~np.isfinite(numbers)
     if is_bad.any():
@@ -64,37 +69,40 @@ def finite(observation: Any) -> np.ndarray:
     return numbers
 
 
-def each_of(space: spaces.Space[Any], together: Any) -> Sequence[Any]:
-    """Points of a space one by one, as they come from a vector environment: tuples and dictionaries of columns.
+def unbatched(space: spaces.Space[Any], batch: Any) -> Sequence[Any]:
+    """Split a batch, as a vector environment returns it, into elements of the space.
 
-    What is a list already is taken as it is.
+    Args:
+        space: of a single element.
+        batch: an array, or a tuple or dictionary of batches; a list of elements is returned as it is.
     """
-    if isinstance(space, spaces.Dict) and isinstance(together, dict):
-        columns = [each_of(part, together[name]) for name, part in space.spaces.items()]
-        return [dict(zip(space.spaces, point, strict=True)) for point in zip(*columns, strict=True)]
-    if isinstance(space, spaces.Tuple) and isinstance(together, tuple):
-        return list(zip(*map(each_of, space.spaces, together), strict=True))
-    return together
+    if isinstance(space, spaces.Dict) and isinstance(batch, dict):
+        columns = [unbatched(part, batch[name]) for name, part in space.spaces.items()]
+        return [dict(zip(space.spaces, element, strict=True)) for element in zip(*columns, strict=True)]
+    if isinstance(space, spaces.Tuple) and isinstance(batch, tuple):
+        return list(zip(*map(unbatched, space.spaces, batch), strict=True))
+    return batch
 
 
 def fingerprint(space: spaces.Space[Any]) -> str:
-    """Tells spaces apart that are written alike: of many numbers only the first and last are written."""
-    found = blake2b(digest_size=16)
-    for part in _parts_of(space):
+    """Return a digest of all arrays of a space, such as its bounds, which `str` abbreviates."""
+    digest = blake2b(digest_size=16)
+    for part in _nested(space):
         for array in vars(part).values():
             if isinstance(array, np.ndarray):
-                found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+                digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
-def _parts_of(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:
+def _nested(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:
     yield space
     if isinstance(space, spaces.Tuple | spaces.Dict):
         for part in space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces:
-            yield from _parts_of(part)
+            yield from _nested(part)
 
 
 def in_one_line(thing: Any) -> str:
+    """Return `str(thing)` without line breaks."""
     return " ".join(str(thing).split())
 
 
@@ -106,34 +114,34 @@ def _offset(start: int, value: Any) -> int:
     return number - start if number == value else -1
 
 
-def _digits(sizes: Sequence[int], starts: Sequence[int]) -> Numbering:
-    return Numbering(math.prod(sizes), partial(_number_of_digits, sizes, starts))
+def _digits(sizes: Sequence[int], starts: Sequence[int]) -> Enumeration:
+    return Enumeration(math.prod(sizes), partial(_index_of_digits, sizes, starts))
 
 
-def _number_of_digits(sizes: Sequence[int], starts: Sequence[int], value: Any) -> int:
-    digits, total = np.ravel(value).tolist(), 0
+def _index_of_digits(sizes: Sequence[int], starts: Sequence[int], value: Any) -> int:
+    digits, index = np.ravel(value).tolist(), 0
     if len(digits) != len(sizes):
         return -1
     for digit, size, start in zip(digits, sizes, starts, strict=True):
         if not 0 <= digit - start < size or digit % 1:
             return -1
-        total = total * size + int(digit) - start
-    return total
+        index = index * size + int(digit) - start
+    return index
 
 
-def _parts(parts: Sequence[Numbering | None], keys: Sequence[Any]) -> Numbering | None:
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+def _product(parts: Sequence[Enumeration | None], keys: Sequence[Any]) -> Enumeration | None:
+    finite = [part for part in parts if part is not None]
+    if len(finite) < len(parts):
         return None
-    pairs = list(zip(known, keys, strict=True))
-    return Numbering(math.prod(part.size for part in known), partial(_number_of_parts, pairs))
+    pairs = list(zip(finite, keys, strict=True))
+    return Enumeration(math.prod(part.size for part in finite), partial(_index_in_product, pairs))
 
 
-def _number_of_parts(parts: Sequence[tuple[Numbering, Any]], value: Any) -> int:
-    total = 0
+def _index_in_product(parts: Sequence[tuple[Enumeration, Any]], value: Any) -> int:
+    index = 0
     for part, key in parts:
-        digit = part.number(value[key])
+        digit = part.index_of(value[key])
         if not 0 <= digit < part.size:
             return -1
-        total = total * part.size + digit
-    return total
+        index = index * part.size + digit
+    return index
