@@ -24,8 +24,9 @@ def in_brief(thing: Any) -> str:
 def check_numbers(name: str, value: Any, allowed: str, is_allowed: Callable[[Numbers], Flags]) -> None:
     """Raise unless every number of `value` satisfies `is_allowed`; NaN satisfies nothing.
 
-    Values that are being traced by JAX have no numbers yet and pass.
+    Values that are being traced by JAX have no numbers yet and pass. Of a schedule both ends are checked.
     """
+    value = getattr(value, "ends", value)
     try:
         numbers = np.asarray(value)
     except Exception as error:

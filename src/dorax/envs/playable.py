@@ -9,7 +9,9 @@ import jax
 import numpy as np
 
 from dorax.core.checks import InvalidInput, in_brief
+from dorax.envs.atari import Atari, AtariGame
 from dorax.envs.finite import FiniteEnv
+from dorax.envs.host import GymnasiumEnv
 from dorax.mdps import MDP
 
 _SIDE = 200  # pixels of a picture of an environment that draws none itself
@@ -67,17 +69,22 @@ class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
 
 
 def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-    """A Gymnasium environment of a finite MDP, a functional environment, or of one already, by itself or by its id."""
+    """A Gymnasium environment of a finite MDP, a functional environment, an Atari game, or of one of Gymnasium's."""
     if isinstance(env, str):
         return _made(env, render_mode)
     if isinstance(env, gymnasium.Env):
         return env
+    if isinstance(env, GymnasiumEnv):
+        return _made(env.name, render_mode)
+    if isinstance(env, Atari):
+        return AtariGame(env, render_mode)
     if isinstance(env, MDP):
         return FiniteEnv(env, render_mode)
     if hasattr(env, "step_env") and not isinstance(env, type):
         return SimulatedEnv(env, render_mode=render_mode)
     raise InvalidInput(
-        f"the environment is {in_brief(env)}; allowed: a finite MDP, a functional environment, a gymnasium.Env, an id"
+        f"the environment is {in_brief(env)}; allowed: a finite MDP, a functional environment, an Atari game, "
+        "a gymnasium.Env, an id"
     )
 
 
