@@ -14,16 +14,19 @@ from dorax.core import (
     InverseCount,
     InverseRootCount,
     InverseRootLogE,
+    LinearSchedule,
     Sample,
     Softmax,
     Visits,
 )
 
 if TYPE_CHECKING:
+    from dorax.agents.atari import AtariAgent, DensityModel
     from dorax.agents.deep import DeepAgent
     from dorax.agents.linear import LinearAgent
     from dorax.agents.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
     from dorax.engine.devices import use_all_cores
+    from dorax.engine.host import HostOptions
     from dorax.engine.probes import Maps
     from dorax.engine.result import Result
     from dorax.engine.settings import grid
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
         EValueBonus,
         Exploration,
         GeneralizedCounts,
-        LinearSchedule,
         VectorEValueBonus,
         diagnose,
     )
@@ -45,19 +47,22 @@ __version__ = "0.2.0"
 envs.register()
 
 __all__ = [
-    "LLL", "UCB", "DeepAgent", "Deficit", "DelayedQLearning", "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy",
-    "Exploration", "GeneralizedCounts", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE",
-    "KWinners", "Learner", "LinearAgent", "LinearSchedule", "Maps", "QLearning", "Result", "Sample", "Softmax",
+    "LLL", "UCB", "AtariAgent", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel", "Diagnosis",
+    "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HostOptions", "InvalidInput",
+    "InverseCount", "InverseRootCount", "InverseRootLogE", "KWinners",
+    "Learner", "LinearAgent", "LinearSchedule", "Maps", "QLearning", "Result", "Sample", "Softmax",
     "Table", "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose", "envs",
     "evaluate", "grid", "load", "mdps", "play", "train", "use_all_cores",
 ]  # fmt: skip
 
 # Imported on first use, so that `import dorax` stays fast.
 _HOMES = {
+    "agents.atari": ("AtariAgent", "DensityModel"),
     "agents.deep": ("DeepAgent",),
     "agents.linear": ("LinearAgent",),
     "agents.tabular": ("DelayedQLearning", "QLearning", "TabularAgent", "TabularLearner"),
     "engine.devices": ("use_all_cores",),
+    "engine.host": ("HostOptions",),
     "engine.probes": ("Maps",),
     "engine.result": ("Result",),
     "engine.settings": ("grid",),
@@ -65,8 +70,7 @@ _HOMES = {
     "features.specs": ("KWinners", "Table", "Tiles"),
     "learners": ("Learner", "evaluate", "load", "play"),
     "wrappers": (
-        "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "LinearSchedule", "VectorEValueBonus",
-        "diagnose",
+        "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "VectorEValueBonus", "diagnose",
     ),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

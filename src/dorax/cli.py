@@ -7,18 +7,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 from rich.console import Console
 from rich.table import Table
 
 import dorax
-from dorax.agents.atari.agent import PixelAgent
-from dorax.core.checks import InvalidInput
+from dorax.core import LLL, EpsilonGreedy, EValues, InvalidInput, InverseRootCount, InverseRootLogE, LinearSchedule
 from dorax.engine.devices import use_all_cores
 
 if TYPE_CHECKING:
+    from dorax.agents.atari import AtariAgent
     from dorax.study.experiment import Experiment, Size
     from dorax.study.results import Results
 
@@ -127,12 +127,78 @@ class Bench:
         yardsticks.print_yardsticks(found, _CONSOLE, as_json=self.json)
 
 
-class _TypedAgent(PixelAgent):
-    __doc__ = PixelAgent.__doc__
+@dataclass(frozen=True)
+class AtariWords:
+    """An agent in words: what it counts, how it acts, how it learns."""
 
-    # Checked later: the parser would wrap a refusal in lines of its own.
-    def __post_init__(self) -> None:
-        pass
+    bonus: Literal["none", "density", "e-values"] = "none"
+    """What is added to the reward."""
+    bonus_scale: float = 0.05
+    """The bonus multiplier."""
+    bonus_at: Literal["visit", "replay"] = "visit"
+    """Compute the bonus when the step is collected, or at every replay."""
+    e_form: Literal["logistic", "count"] = "logistic"
+    """What the counter's head learns: E through a logistic function, as in the paper, or counts."""
+    e_discount: float = 0.99
+    """The paper's gamma_E: how far generalized counts look ahead."""
+    acts_by: Literal["epsilon-greedy", "lll"] = "epsilon-greedy"
+    """Draw from the ε-greedy policy, or choose by counts (LLL)."""
+    epsilon_first: float = 1.0
+    """ε at the beginning."""
+    epsilon_last: float = 0.1
+    """ε at the end."""
+    epsilon_steps: int = 500_000
+    """Steps over which ε falls."""
+    discount: float = 0.99
+    """The discount of rewards, the paper's gamma."""
+    learning_rate: float = 6.25e-5
+    """Adam's learning rate."""
+    adam_epsilon: float = 1.5e-4
+    """Adam's epsilon."""
+    batch: int = 32
+    """Transitions of one update."""
+    update_every: int = 4
+    """Steps between two updates."""
+    target_every: int = 2_000
+    """Updates between two copies of the target network."""
+    actor_every: int = 2_500
+    """Updates between two copies of the network that plays."""
+    capacity: int = 1_000_000
+    """Steps that the replay holds."""
+    learning_starts: int = 50_000
+    """Steps before the first update."""
+
+    def agent(self, games: int) -> AtariAgent:
+        """The agent that the words describe, with so many games."""
+        from dorax.agents.atari import AtariAgent, DensityModel
+
+        policy = EpsilonGreedy(LinearSchedule(self.epsilon_first, self.epsilon_last, self.epsilon_steps))
+        acts_by_counts = self.acts_by == "lll"
+        if self.bonus == "density" and acts_by_counts:
+            raise InvalidInput("bonus is 'density' with acts_by 'lll'; a density model supports 'epsilon-greedy'")
+        counters = {"e-values": EValues(self.e_discount, form=self.e_form), "density": DensityModel(), "none": None}
+        floor = 0.01  # as Bellemare et al. (2016) and the authors have it
+        bonuses = {
+            "e-values": InverseRootLogE(self.bonus_scale, floor),
+            "density": InverseRootCount(self.bonus_scale, floor),
+            "none": None,
+        }
+        return AtariAgent(
+            rule=LLL(policy) if acts_by_counts else policy,
+            counter=counters["e-values" if acts_by_counts else self.bonus],
+            bonus=bonuses[self.bonus],
+            bonus_at=self.bonus_at,
+            learning_rate=self.learning_rate,
+            adam_epsilon=self.adam_epsilon,
+            discount=self.discount,
+            batch=self.batch,
+            update_every=self.update_every,
+            target_every=self.target_every,
+            actor_every=self.actor_every,
+            capacity=self.capacity,
+            learning_starts=self.learning_starts,
+            games=games,
+        )
 
 
 @dataclass(frozen=True)
@@ -141,16 +207,17 @@ class Atari:
 
     game: tyro.conf.Positional[str]
     """Any game of the Arcade Learning Environment, such as freeway or MsPacman."""
-    agent: _TypedAgent = field(default_factory=_TypedAgent)
+    agent: AtariWords = field(default_factory=AtariWords)
     steps: int = 3_000_000
     """Agent steps, of all games together."""
     seed: int = 0
+    """Of all random numbers."""
     games: int = 128
     """Games played side by side."""
     out: Path = Path("out/atari")
-    """The folder for checkpoints, event files and the network; each run has its own below it."""
+    """The folder for checkpoints, event files and the learner; each run has its own below it."""
     keep_replay: bool = False
-    """In checkpoints, keep the replay too: gigabytes, with which a run learns on at once."""
+    """Include the replay buffer in checkpoints: gigabytes, but a resumed run learns on at once."""
     gpu: bool = False
     """Refuse to run without a GPU."""
     fresh: bool = False
@@ -159,44 +226,39 @@ class Atari:
     def __call__(self) -> None:
         import jax
 
-        from dorax.agents.atari.saving import train_and_save
-        from dorax.agents.atari.training import PixelTraining
-        from dorax.envs.atari import rom_name
         from dorax.study.progress import watching
 
         if self.gpu and jax.default_backend() == "cpu":
-            raise InvalidInput("a GPU was demanded, and JAX finds none; allowed: without --gpu, or with jax[cuda12]")
-        game = rom_name(self.game)
-        agent = PixelAgent(**vars(self.agent))
-        training = PixelTraining(agent, game, self.steps, self.seed, self.games)
-        folder = self.out / f"{game}-{agent.bonus}-{self.seed}"
+            raise InvalidInput("--gpu is given, and JAX finds no GPU; allowed: without --gpu, or with jax[cuda12]")
+        env, agent = dorax.envs.Atari(self.game), self.agent.agent(self.games)
+        name = "-".join([env.game, self.agent.bonus, *(["lll"] if self.agent.acts_by == "lll" else []), str(self.seed)])
+        folder = self.out / name
+        options = dorax.HostOptions(folder=folder, keep_replay=self.keep_replay, fresh=self.fresh)
         with watching(_CONSOLE, 1.0) as watcher:
-            progress = watcher(f"{game}, {agent.bonus}")
-            data = train_and_save(training, folder, self.keep_replay, progress, fresh=self.fresh)
-        tests = data.test_return.mean("game").values
-        _say(f"{folder}: the last test returned {tests[-1]:.1f}; dorax play {folder / 'network.npz'}")
+            progress = watcher(name)
+            result = dorax.train(agent, env, steps=self.steps, seeds=[self.seed], host=options, progress=progress)
+        result.learner().save(folder / "learner.npz")
+        tests = result.data.test_return.mean("game").values.ravel()
+        _say(f"{folder}: the last test returned {tests[-1]:.1f}; dorax play {folder / 'learner.npz'}")
 
 
 @dataclass(frozen=True)
 class Play:
-    """A trained network plays: a GIF of the game, with Q and the generalized counts of its actions beside it."""
+    """Film a trained learner of an Atari game, with Q and the generalized counts of its actions beside the picture."""
 
-    network: tyro.conf.Positional[Path]
-    """The network.npz that a training run left."""
+    learner: tyro.conf.Positional[Path]
+    """The learner.npz that a training run left."""
     gif: Path = Path("play.gif")
-    """The picture to write."""
+    """The GIF to write."""
     steps: int = 450
     """Steps to show at most; fifteen are a second."""
     seed: int = 0
+    """Of the game."""
 
     def __call__(self) -> None:
-        from dorax.agents.atari.playing import play
-        from dorax.agents.atari.saving import load_network
-        from dorax.envs.atari import action_names
-        from dorax.envs.films import write_gif
-
-        found = load_network(self.network)
-        score = write_gif(self.gif, play(found, self.steps, self.seed), action_names(found.training.game))
+        learner = dorax.load(self.learner)
+        env = dorax.envs.Atari(learner.spec.name)
+        score = dorax.play(learner, env, self.gif, steps=self.steps, seed=self.seed)
         print(f"wrote {self.gif}: score {score:g}")
 
 

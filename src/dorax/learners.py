@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dorax import core
+from dorax.agents.atari import AtariAgent, DensityModel, ScreenLearner
 from dorax.agents.deep import DeepAgent
 from dorax.agents.linear import LinearAgent
 from dorax.agents.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
@@ -26,9 +27,10 @@ _CLASSES: dict[str, type] = {
     each.__name__: each
     for each in (
         *(getattr(core, name) for name in core.__all__ if isinstance(getattr(core, name), type)),
-        DeepAgent, DelayedQLearning, LinearAgent, QLearning, TabularAgent, Tiles,
+        AtariAgent, DeepAgent, DelayedQLearning, DensityModel, LinearAgent, QLearning, TabularAgent, Tiles,
     )
 }  # fmt: skip
+_LEARNERS: dict[type, type[Learner]] = {TabularAgent: TabularLearner, AtariAgent: ScreenLearner}
 
 
 def load(path: str | os.PathLike[str], agent: Any = None) -> Learner:
@@ -50,7 +52,7 @@ def load(path: str | os.PathLike[str], agent: Any = None) -> Learner:
         raise InvalidInput(f"agent is {words_of(agent)}; allowed: the agent in {path}, {facts['words']}")
     try:
         agent = rebuilt(facts["agent"], _CLASSES) if agent is None else agent
-        kind = TabularLearner if isinstance(agent, TabularAgent) else Learner
+        kind = _LEARNERS.get(type(agent), Learner)
         return kind.restored(agent, spec, facts, arrays)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise InvalidInput(f"{path} is damaged: {' '.join(str(error).split())}; allowed: a saved learner") from None
@@ -112,7 +114,8 @@ def play(
     check_whole("steps", steps)
     played = playable(env, render_mode="rgb_array")
     _check_fit(learner, played)
-    names = getattr(getattr(played.unwrapped, "mdp", None), "action_names", None)
+    game = played.unwrapped
+    names = getattr(getattr(game, "mdp", game), "action_names", None)
     names = names or [str(action) for action in range(learner.spec.actions)]
     return write_gif(Path(path), _moments(learner, played, steps, seed), names, frames_a_second)
 

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.checks import InvalidInput, check_at_least, check_discount
+from dorax.core.schedules import at_step
 from dorax.core.targets import q_target
 from dorax.engine.learner import Learner
 from dorax.engine.protocols import Step, View
@@ -113,7 +114,8 @@ class TileAlgorithm(eqx.Module):
         return View(tiles, values, outputs if self.counter is None else self.counter.count(outputs), outputs)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        return jax.vmap(self.agent.rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
+        rule = at_step(self.agent.rule, steps)
+        return jax.vmap(rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
 
     def observe(
         self, weights: Float[JaxArray, "tiles actions parts"], step: Step

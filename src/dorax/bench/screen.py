@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import jax
 import numpy as np
 
-from dorax.agents.atari.agent import PixelAgent
-from dorax.agents.atari.training import PixelTraining, ScreenRun
+from dorax.agents.atari import AtariAgent, DensityModel
 from dorax.bench.yardsticks import Yardstick, by_turns, yardstick
+from dorax.core import EValues, InverseRootCount, InverseRootLogE
+from dorax.engine.host import HostRun, HostTraining
+from dorax.envs import Atari
 
 CLEANRL = 334.0  # agent steps a second of CleanRL's dqn_atari, as measured on an H200 with 16 cores
 _STEPS = 20_000  # a turn
@@ -22,12 +25,14 @@ def measure() -> list[Yardstick]:
     steps, games = (200, 16) if is_cpu else (_STEPS, 128)
     starts = 16 * games
     capacity = 2_000 if is_cpu else 1_000_000
+    plain = AtariAgent(capacity=max(capacity, starts), learning_starts=starts, games=games)
     agents = {
-        bonus: PixelAgent(bonus=bonus, capacity=max(capacity, starts), learning_starts=starts)
-        for bonus in ("none", "e-values", "density")
+        "none": plain,
+        "e-values": replace(plain, counter=EValues(0.99, form="logistic"), bonus=InverseRootLogE(0.05, floor=0.01)),
+        "density": replace(plain, counter=DensityModel(), bonus=InverseRootCount(0.05, floor=0.01)),
     }
-    runs = {bonus: _learning(agent, games) for bonus, agent in agents.items()}
-    work = {bonus: _rate_of(run, steps) for bonus, run in runs.items()}
+    runs = {name: _learning(agent) for name, agent in agents.items()}
+    work = {name: _rate_of(run, steps) for name, run in runs.items()}
     rates = by_turns({**work, "emulator": lambda: _emulator_rate(runs["none"], steps)})
     for run in runs.values():
         run.close()
@@ -40,26 +45,26 @@ def measure() -> list[Yardstick]:
     ]
 
 
-def _learning(agent: PixelAgent, games: int) -> ScreenRun:
-    run = ScreenRun(PixelTraining(agent, games=games))
+def _learning(agent: AtariAgent) -> HostRun:
+    run = HostRun(HostTraining(agent, Atari("freeway"), steps=2**31 - 1))
     run.begin()
-    while run.step <= agent.learning_starts + games:
+    while run.step <= agent.learning_starts + agent.games:
         run.advance()
     return run
 
 
-def _rate_of(run: ScreenRun, steps: int) -> Callable[[], float]:
+def _rate_of(run: HostRun, steps: int) -> Callable[[], float]:
     def rate() -> float:
         began, first = time.perf_counter(), run.step
         while run.step - first < steps:
             run.advance()
-        jax.block_until_ready(run.learner)
+        jax.block_until_ready(run.memory)
         return (run.step - first) / (time.perf_counter() - began)
 
     return rate
 
 
-def _emulator_rate(run: ScreenRun, steps: int) -> float:
+def _emulator_rate(run: HostRun, steps: int) -> float:
     """The same games with nobody to look at them, all at once."""
     began, done = time.perf_counter(), 0
     while done < steps:

@@ -6,10 +6,11 @@ from dorax.core.counters import Counter, EValues, Visits
 from dorax.core.counts import e_value, generalized_count, mean_count, next_count
 from dorax.core.policies import EpsilonGreedy, Softmax
 from dorax.core.rules import LLL, UCB, Deficit, Sample
+from dorax.core.schedules import LinearSchedule
 from dorax.core.targets import q_target
 
 __all__ = [
     "LLL", "UCB", "Counter", "Deficit", "EValues", "EpsilonGreedy", "InvalidInput", "InverseCount",
-    "InverseRootCount", "InverseRootLogE", "Sample", "Softmax", "Visits", "e_value", "generalized_count",
-    "mean_count", "next_count", "q_target",
+    "InverseRootCount", "InverseRootLogE", "LinearSchedule", "Sample", "Softmax", "Visits", "e_value",
+    "generalized_count", "mean_count", "next_count", "q_target",
 ]  # fmt: skip

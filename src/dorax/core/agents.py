@@ -65,7 +65,7 @@ def check_optional_counter(rule: Any, counter: Any, bonus: Any) -> None:
 
 
 def check_functional(name: str, env: Any) -> None:
-    """Raise unless `env` is a functional environment, or a list of them.
+    """Raise unless `env` is a functional environment, a list of them, or one on the host with vector observations.
 
     Args:
         name: name of the agent's class, for the message.
@@ -75,7 +75,9 @@ def check_functional(name: str, env: Any) -> None:
         InvalidInput: if it is something else.
     """
     for one in cast("list[Any]", env if isinstance(env, list) else [env]):
-        if isinstance(one, type) or not hasattr(one, "step_env"):
+        has_vectors = getattr(getattr(one, "spec", None), "low", None) is not None
+        if isinstance(one, type) or not (hasattr(one, "step_env") or has_vectors):
             raise InvalidInput(
-                f"the environment of a {name} is {in_brief(one)}; allowed: a functional environment, see dorax.envs"
+                f"the environment of a {name} is {in_brief(one)}; allowed: a functional environment, see dorax.envs "
+                "(dorax.envs.GymnasiumEnv(id) is one of Gymnasium's with vector observations)"
             )

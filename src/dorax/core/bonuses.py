@@ -9,7 +9,7 @@ from __future__ import annotations
 import equinox as eqx
 
 from dorax.core.arrays import Array, as_float, namespace
-from dorax.core.checks import check_finite
+from dorax.core.checks import check_at_least, check_finite
 
 
 class InverseCount(eqx.Module):
@@ -32,38 +32,45 @@ class InverseCount(eqx.Module):
 
 
 class InverseRootCount(eqx.Module):
-    """The bonus scale / sqrt(c), common in count-based exploration.
+    """The bonus scale / sqrt(c + floor), common in count-based exploration.
 
     Args:
         scale: bonus multiplier.
+        floor: keeps the bonus finite where a count can be 0.
     """
 
     scale: Array = 1.0
+    floor: Array = 0.0
 
     def __check_init__(self) -> None:
         check_finite("the scale of the bonus", self.scale)
+        check_at_least("the floor of the bonus", self.floor, 0)
 
     def __call__(self, count: Array, learning_rate: Array) -> Array:
         """Return the bonus for counts after the visit; `learning_rate` is that of the counter."""
         del learning_rate
         xp = namespace(count)
-        return as_float(self.scale, xp, like=count) / xp.sqrt(count)
+        return as_float(self.scale, xp, like=count) / xp.sqrt(count + as_float(self.floor, xp, like=count))
 
 
 class InverseRootLogE(eqx.Module):
-    """The bonus scale / sqrt(-log E), which the paper uses with networks; -log E = -log(1 - alpha_E) c.
+    """The bonus scale / sqrt(-log E + floor), which the paper uses with networks; -log E = -log(1 - alpha_E) c.
 
     Args:
         scale: bonus multiplier.
+        floor: keeps the bonus finite where E can be 1; 0.01 in the authors' code.
     """
 
     scale: Array = 1.0
+    floor: Array = 0.0
 
     def __check_init__(self) -> None:
         check_finite("the scale of the bonus", self.scale)
+        check_at_least("the floor of the bonus", self.floor, 0)
 
     def __call__(self, count: Array, learning_rate: Array) -> Array:
         """Return the bonus for counts after the visit; `learning_rate` is that of the counter."""
         xp = namespace(count)
         rate = as_float(learning_rate, xp, like=count)
-        return as_float(self.scale, xp, like=count) / xp.sqrt(-xp.log1p(-rate) * count)
+        minus_log_e = -xp.log1p(-rate) * count
+        return as_float(self.scale, xp, like=count) / xp.sqrt(minus_log_e + as_float(self.floor, xp, like=count))

@@ -31,17 +31,18 @@ def in_brief(thing: Any) -> str:
 def check_numbers(name: str, value: Any, allowed: str, is_allowed: Callable[[Numbers], Flags]) -> None:
     """Raise unless every number in `value` is finite and allowed.
 
-    Values that are being traced by JAX are not checked.
+    Values that are being traced by JAX are not checked. For a schedule, both ends are.
 
     Args:
         name: name of the argument, for the message.
-        value: number or array.
+        value: number, array or schedule.
         allowed: what is allowed, for the message.
         is_allowed: given an array, returns which of its elements are allowed.
 
     Raises:
         InvalidInput: if a number is NaN, infinite or not allowed, or if `value` is not numeric.
     """
+    value = getattr(value, "ends", value)
     try:
         numbers = np.asarray(value)
     except Exception as error:

@@ -40,9 +40,9 @@ class Learner:
 
     def __init__(self, agent: Any, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> None:
         self.agent, self.spec, self.steps = agent, spec, steps
-        self._algorithm = as_arrays(agent).algorithm(spec)
+        self._algorithm: Any = self._algorithm_of(as_arrays(agent))
         self._key = jax.random.key(np.uint32(seed))
-        self.memory = self._algorithm.init(self._key) if memory is None else jax.tree.map(jnp.asarray, memory)
+        self.memory = self._new_memory() if memory is None else jax.tree.map(jnp.asarray, memory)
         self.random: Any = np.random.default_rng(seed)
         self._chosen: tuple[np.ndarray, int] | None = None
         self._rows: list[list[Any]] = []  # leaves of the rows since the last update
@@ -91,9 +91,22 @@ class Learner:
         leaves, structure = jax.tree.flatten(row)
         self._rows.append(leaves)
         if self.steps % every == 0:
-            rows = jax.tree.unflatten(structure, [jnp.stack(column) for column in zip(*self._rows, strict=True)])
-            self.memory = _updated(self._algorithm, self.memory, rows, jax.random.fold_in(self._key, self.steps))
+            self._update(jax.tree.unflatten(structure, [jnp.stack(column) for column in zip(*self._rows, strict=True)]))
             self._rows = []
+
+    def _update(self, rows: Any) -> None:
+        self.memory = _updated(self._algorithm, self.memory, rows, jax.random.fold_in(self._key, self.steps))
+
+    def _prepare(self, facts: dict[str, Any]) -> None:
+        """Give the memory the structure that the facts of a saved learner tell of."""
+
+    def _algorithm_of(self, agent: Any) -> Any:
+        """The agent, whose numbers are arrays, for one game of this environment."""
+        return agent.algorithm(self.spec)
+
+    def _new_memory(self) -> Any:
+        """The memory of a learner that knows nothing."""
+        return self._algorithm.init(self._key)
 
     def q(self, observation: Any) -> np.ndarray:
         """The values of the actions here."""
@@ -129,6 +142,7 @@ class Learner:
     def restored(cls, agent: Any, spec: EnvSpec, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Learner:
         """A learner out of what `save` wrote."""
         learner = cls(agent, spec, steps=int(facts["steps"]))
+        learner._prepare(facts)
         leaves, structure = jax.tree.flatten(learner.memory)
         found = [arrays[f"memory/{i}"] for i in range(len(leaves))]
         if any(new.shape != old.shape for new, old in zip(found, leaves, strict=True)):

@@ -30,6 +30,18 @@ _WORDS = {
     "q_error": ("error of Q", "reward²"),
     "q_error_at_start": ("error of Q at the start", "reward²"),
     "q_error_of_zero": ("error of Q = 0", "reward²"),
+    "episode_seconds": ("training time until the episode ended", "s"),
+    "record_step": ("steps since the start", "steps"),
+    "record_seconds": ("training time", "s"),
+    "record_updates": ("updates", "updates"),
+    "record_reward": ("mean reward of a step", "reward"),
+    "record_bonus": ("mean bonus of a step", "reward"),
+    "record_bonus_spread": ("spread of the bonus over the games of a turn", "reward"),
+    "record_count": ("mean generalized count", "visits"),
+    "record_epsilon": ("ε", ""),
+    "record_q_loss": ("mean squared error of Q", "reward²"),
+    "record_e_loss": ("mean squared error of the counter", ""),
+    "test_step": ("steps before the test", "steps"),
     "snapshot": ("training episodes before the snapshot", "episodes"),
     "visits": ("visits", "steps"),
     "count": ("generalized count, summed over actions", "visits"),
@@ -53,8 +65,9 @@ class Result:
             settings. Its variables are `return`, `length` and `steps` (since the start of the run);
             `total_steps`; on finite MDPs `q_error` (after the episode), `q_error_at_start` and
             `q_error_of_zero`; with tests, `test_return` and `test_length` over the dimension test; with maps,
-            `visits` and `count` over the dimension snapshot. What a run did not reach is NaN, as is
-            a test that fell due between two updates together with a later one.
+            `visits` and `count` over the dimension snapshot; on the host, `test_return` by game, and means since
+            the last record over the dimension record (`record_reward`, `record_bonus`, ...). What a run did not
+            reach is NaN, as is a test that fell due between two updates together with a later one.
         spec: the environment, as learners know it.
     """
 

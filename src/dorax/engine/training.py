@@ -14,11 +14,14 @@ import numpy as np
 
 from dorax.core.checks import InvalidInput, check_probability, check_whole, in_brief
 from dorax.engine.driver import Program, new_lanes, run_blocks, views
+from dorax.engine.host import HostOptions
+from dorax.engine.host_training import train_on_host
 from dorax.engine.lanes import Lane, Limits, Recording, has_work
 from dorax.engine.probes import MapProbe, Maps
 from dorax.engine.result import Result, Trained, dataset, with_words
 from dorax.engine.running import Layout, Progress, by_seed_and_setting, in_chunks, lay_out, seed_list
 from dorax.engine.settings import Setting, setting_list, stacked, with_setting
+from dorax.envs.host import HostEnv
 from dorax.envs.simulation import Environments, environments
 
 if TYPE_CHECKING:
@@ -64,6 +67,7 @@ def train(
     learners: int | Sequence[int] = 1,
     lanes: int = 1,
     states: int = 1,
+    host: HostOptions | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Train one learner for every seed, and for every setting if there are any, all side by side.
@@ -73,10 +77,11 @@ def train(
     networks these compile to another program, whose updates may round the last digit differently.
 
     Args:
-        agent: a `TabularAgent` (on finite MDPs), a `LinearAgent` or a `DeepAgent` (in functional environments);
-            or a trained learner, which is trained further.
+        agent: a `TabularAgent` (on finite MDPs), a `LinearAgent` or a `DeepAgent` (in functional environments),
+            an `AtariAgent`; or a trained learner, which is trained further.
         env: a finite MDP (`dorax.mdps`) or a functional environment (`dorax.envs`, or any with gymnax's
-            interface); or a list with one for each seed, which differ in numbers only.
+            interface), or a list with one for each seed, which differ in numbers only; or an environment that
+            runs outside JAX: `dorax.envs.Atari("freeway")`, `dorax.envs.GymnasiumEnv("CartPole-v1")`.
         episodes: the training episodes of each learner.
         seeds: a number of seeds (0, 1, ...) or their list.
         steps: the most steps of each learner; give this, `episodes` or both.
@@ -89,6 +94,7 @@ def train(
         learners: seeds whose trained learners are kept: the first so many, or their list. They may be large.
         lanes: run at least so many lanes, idle ones among them, so that calls of different sizes share a program.
         states: pad a finite MDP to at least so many states, likewise.
+        host: how runs outside JAX are recorded, tested and saved; see `HostOptions`.
         progress: called with the share that is done and the steps made so far.
 
     Returns:
@@ -99,6 +105,17 @@ def train(
     kept = _kept_seeds(learners, chosen)
     _check_counts(episodes=episodes, steps=steps, test_every=test_every, lanes=lanes, states=states)
     agent.check_env(env)
+    if isinstance(env, HostEnv):
+        _refuse_on_host(
+            params=params, until=until, test_every=test_every, maps=maps, probes=probes or None,
+            lanes=None if lanes == 1 else lanes, states=None if states == 1 else states,
+        )  # fmt: skip
+        return train_on_host(
+            agent, env, start, episodes=episodes, steps=steps, seeds=chosen, settings=variants,
+            is_sweep=settings is not None, kept=kept, options=host or HostOptions(), progress=progress,
+        )  # fmt: skip
+    if host is not None:
+        raise InvalidInput(f"host is given with {env!r}; host supports environments outside JAX, such as envs.Atari")
     world = environments(env, params, len(chosen), states)
     algorithm = agent.algorithm(world.spec)  # refuses what does not fit before anything is compiled
     agents = stacked(agent, variants)
@@ -119,6 +136,15 @@ def train(
     if hasattr(algorithm, "parameters"):
         data.attrs["parameters"] = algorithm.parameters
     return Result(data, world.spec, variants, _trained(agent, ended, limits, variants, chosen, kept))
+
+
+def _refuse_on_host(**options: Any) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidInput(
+                f"{name} is given with an environment outside JAX; it supports episodes, steps, seeds, settings, "
+                "learners, progress and host=HostOptions(...)"
+            )
 
 
 def _recorded(lanes: Lane) -> Lane:
@@ -160,7 +186,7 @@ def _agent_and_start(agent: Any) -> tuple[Any, Any]:
         return agent.agent, agent
     if isinstance(agent, type) or not hasattr(agent, "algorithm"):
         raise InvalidInput(
-            f"agent is {in_brief(agent)}; allowed: a TabularAgent, a LinearAgent, a DeepAgent or a learner"
+            f"agent is {in_brief(agent)}; allowed: a TabularAgent, LinearAgent, DeepAgent or AtariAgent, or a learner"
         )
     return agent, None
 

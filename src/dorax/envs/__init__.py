@@ -5,7 +5,9 @@ packages. Their modules are imported when an environment is made.
 """
 
 from dorax.envs.acrobot import SparseAcrobot
+from dorax.envs.atari import Atari
 from dorax.envs.functional import FunctionalEnv, check_spaces
+from dorax.envs.host import GymnasiumEnv
 from dorax.envs.mountain_car import SparseMountainCar
 
 _WORLDS = ("Bridge", "Tree", "Cliff", "DeepSea")
@@ -22,4 +24,4 @@ def register() -> None:
         register_env(id=f"dorax/{name}-v0", entry_point=f"dorax.envs.classic:{name}Env", max_episode_steps=steps)
 
 
-__all__ = ["FunctionalEnv", "SparseAcrobot", "SparseMountainCar", "check_spaces", "register"]
+__all__ = ["Atari", "FunctionalEnv", "GymnasiumEnv", "SparseAcrobot", "SparseMountainCar", "check_spaces", "register"]

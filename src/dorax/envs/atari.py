@@ -9,34 +9,60 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
+import gymnasium
+import jax.numpy as jnp
 import numpy as np
 
-from dorax.core.checks import InvalidInput
+from dorax.core.checks import InvalidInput, check_probability
+from dorax.envs.host import Arrival
+from dorax.envs.simulation import EnvSpec
 
 SIDE = 84  # pixels
+STACK = 4  # frames that an agent sees at once
+BLOCKS = SIDE // 4
+PIXELS = SIDE * SIDE
 
 
-class Arrival(NamedTuple):
-    """What a batch of games returns after a step, one entry per game.
+@dataclass(frozen=True)
+class Atari:
+    """An Atari game to train on: `dorax.train(agent, dorax.envs.Atari("freeway"), steps=3_000_000)`.
 
-    After the end of an episode, the next step starts a new one and ignores its action: its frame has `is_first`
-    set, and that step is not a transition to learn from.
+    An agent observes the last four frames of its episode, on the device in blocks of 4 x 4
+    pixels (see `in_blocks`): games x 4 x 7056 bytes.
 
-    Attributes:
-        frame: newest frames, games x height x width.
-        reward: rewards of the step.
-        is_terminal: whether the episode ended.
-        is_truncated: whether the time limit ended it.
-        is_first: whether the frame is the first of an episode.
+    Args:
+        game: any game of the Arcade Learning Environment, such as `"freeway"` or `"ALE/MsPacman-v5"`.
+        sticky: the probability that a game repeats its last action, whatever is asked.
     """
 
-    frame: np.ndarray
-    reward: np.ndarray
-    is_terminal: np.ndarray
-    is_truncated: np.ndarray
-    is_first: np.ndarray
+    game: str
+    sticky: float = 0.25
+
+    def __post_init__(self) -> None:
+        check_probability("sticky", self.sticky)
+        object.__setattr__(self, "game", rom_name(self.game))
+
+    @property
+    def spec(self) -> EnvSpec:
+        """The environment, as learners know it."""
+        return EnvSpec(self.game, len(action_names(self.game)))
+
+    def games(self, number: int) -> AtariGames:
+        """So many games of it."""
+        return AtariGames(self.game, number, self.sticky)
+
+    def blank(self, number: int) -> np.ndarray:
+        """The observation before the first frame: black."""
+        return np.zeros((number, STACK, PIXELS), np.uint8)
+
+    def observed(self, previous: Any, arrived: Any, is_first: Any) -> Any:
+        """The last four frames of each game, in blocks; an episode starts with nothing before its first."""
+        before = jnp.where(is_first[:, None, None], 0, previous[:, 1:])
+        return jnp.concatenate([before, in_blocks(arrived)[:, None]], axis=1)
 
 
 class AtariGames:
@@ -50,7 +76,7 @@ class AtariGames:
 
     Attributes:
         name: the emulator's name of the game.
-        actions: number of actions.
+        number: number of games.
     """
 
     def __init__(self, game: str, number: int, sticky: float = 0.25, threads: int = 0) -> None:
@@ -64,7 +90,6 @@ class AtariGames:
             repeat_action_probability=sticky,
             reward_clipping=False,
         )
-        self.actions = int(self._games.single_action_space.n)
         self._is_over = np.zeros(number, bool)
 
     def begin(self, seeds: Sequence[int] | np.ndarray) -> Arrival:
@@ -82,35 +107,78 @@ class AtariGames:
         return Arrival(frame[:, 0], np.zeros(self.number, np.float32), no, no, ~no)
 
     def act(self, actions: np.ndarray) -> None:
-        """Send one action to each game, without waiting.
-
-        Args:
-            actions: one action per game.
-        """
+        """Send an action to every game."""
         self._games.send(np.asarray(actions, np.int32))
 
     def arrive(self) -> Arrival:
-        """Wait for the results of the actions sent last."""
-        frame, reward, is_terminal, is_truncated, _ = self._games.recv()
-        is_first, self._is_over = self._is_over, is_terminal | is_truncated
-        return Arrival(frame[:, 0], reward.astype(np.float32), is_terminal, is_truncated, is_first)
+        """Wait for what came of the last actions."""
+        frame, reward, terminated, truncated, _ = self._games.recv()
+        is_first, self._is_over = self._is_over, terminated | truncated
+        return Arrival(frame[:, 0], reward.astype(np.float32), terminated, truncated, is_first)
+
+    def close(self) -> None:
+        """End the emulator."""
+        self._games.close()
+
+
+class AtariGame(gymnasium.Env[np.ndarray, int]):
+    """One Atari game as a Gymnasium environment, to play an episode in and to look at.
+
+    Observations are the last four frames, 4 x 84 x 84 grey pixels; `render` shows the screen in colour.
+
+    Args:
+        env: the game.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012 - Gymnasium's own convention
+
+    def __init__(self, env: Atari, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+        self.action_names = action_names(env.game)
+        self.observation_space = gymnasium.spaces.Box(0, 255, (STACK, SIDE, SIDE), np.uint8)
+        self.action_space = gymnasium.spaces.Discrete(len(self.action_names))
+        self._games = env.games(1)
+        # The same seed and actions give the same game, in grey for the agent and in colour for people.
+        self._screen = None if render_mode is None else _Screen(env.game, env.sticky)
+        self._frames = np.zeros((STACK, SIDE, SIDE), np.uint8)
+        self._picture = np.zeros((210, 160, 3), np.uint8)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed, options=options)
+        if seed is not None:
+            check_seed(seed)
+        game_seed = int(self.np_random.integers(2**31)) if seed is None else seed
+        frame = self._games.begin([game_seed]).observation[0]
+        if self._screen is not None:
+            self._picture = self._screen.begin(game_seed)
+        self._frames = np.concatenate([np.zeros((STACK - 1, SIDE, SIDE), np.uint8), frame[None]])
+        return self._frames, {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self._games.act(np.asarray([action]))
+        now = self._games.arrive()
+        if self._screen is not None:
+            self._picture = self._screen.step(action)
+        self._frames = np.concatenate([self._frames[1:], now.observation])
+        return self._frames, float(now.reward[0]), bool(now.terminated[0]), bool(now.truncated[0]), {}
+
+    def render(self) -> Any:
+        """The screen in colour, if the mode is `rgb_array`."""
+        return None if self.render_mode is None else self._picture
 
     def close(self) -> None:
         """Release the emulators."""
         self._games.close()
 
 
-class Screen:
-    """A single game in colour, for videos. With the same seed and actions it plays the same as `AtariGames`.
+class _Screen:
+    """One game in colour. With the same seed and actions it shows what `AtariGames` plays."""
 
-    Args:
-        game: name of the game; see `rom_name`.
-        sticky: probability of repeating the last action.
-    """
-
-    def __init__(self, game: str, sticky: float = 0.25) -> None:
+    def __init__(self, game: str, sticky: float) -> None:
         self._game: Any = _ale().vector_env.AtariVectorEnv(
-            rom_name(game),
+            game,
             1,
             stack_num=1,
             img_height=210,
@@ -131,7 +199,24 @@ class Screen:
         return picture[0, 0]
 
 
-def action_names(game: str) -> list[str]:
+def in_blocks(frames: Any) -> Any:
+    """Rearrange frames into blocks of 4 x 4 pixels.
+
+    A convolution with stride 4 is one without stride on such blocks, and much faster.
+
+    Args:
+        frames: ... x 84 x 84.
+
+    Returns:
+        Rows of blocks, ... x 7056.
+    """
+    lead = frames.shape[:-2]
+    blocks = frames.reshape(*lead, BLOCKS, 4, BLOCKS, 4).swapaxes(-3, -2)
+    return blocks.reshape(*lead, PIXELS)
+
+
+@cache
+def action_names(game: str) -> tuple[str, ...]:
     """Look up the names of a game's actions.
 
     Args:
@@ -144,7 +229,7 @@ def action_names(game: str) -> list[str]:
     ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)
     emulator = ale.ALEInterface()
     emulator.loadROM(ale.roms.get_rom_path(rom_name(game)))
-    return [action.name for action in emulator.getMinimalActionSet()]
+    return tuple(action.name for action in emulator.getMinimalActionSet())
 
 
 def rom_name(game: str) -> str:

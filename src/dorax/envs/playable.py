@@ -9,7 +9,9 @@ import jax
 import numpy as np
 
 from dorax.core.checks import InvalidInput, in_brief
+from dorax.envs.atari import Atari, AtariGame
 from dorax.envs.finite import FiniteEnv
+from dorax.envs.host import GymnasiumEnv
 from dorax.mdps import MDP
 
 _SIDE = 200  # pixels, for environments that cannot render themselves
@@ -78,7 +80,8 @@ def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any
     """Make a Gymnasium environment.
 
     Args:
-        env: a finite MDP, a functional environment, a Gymnasium environment (returned unchanged) or an id.
+        env: a finite MDP, a functional environment, an Atari game, a Gymnasium environment (returned unchanged)
+            or an id.
         render_mode: render mode of an environment that is made here.
 
     Returns:
@@ -91,12 +94,17 @@ def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any
         return _made(env, render_mode)
     if isinstance(env, gymnasium.Env):
         return env
+    if isinstance(env, GymnasiumEnv):
+        return _made(env.name, render_mode)
+    if isinstance(env, Atari):
+        return AtariGame(env, render_mode)
     if isinstance(env, MDP):
         return FiniteEnv(env, render_mode)
     if hasattr(env, "step_env") and not isinstance(env, type):
         return SimulatedEnv(env, render_mode=render_mode)
     raise InvalidInput(
-        f"the environment is {in_brief(env)}; allowed: a finite MDP, a functional environment, a gymnasium.Env, an id"
+        f"the environment is {in_brief(env)}; allowed: a finite MDP, a functional environment, an Atari game, "
+        "a gymnasium.Env, an id"
     )
 
 

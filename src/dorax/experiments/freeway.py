@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dorax.agents.atari.agent import PixelAgent
-from dorax.agents.atari.curves import COLUMNS
-from dorax.agents.atari.saving import train_and_save
-from dorax.agents.atari.training import PixelTraining, ScreenRun
-from dorax.core.checks import InvalidInput
+import dorax
+from dorax.agents.atari import AtariAgent, DensityModel
+from dorax.core import EpsilonGreedy, EValues, InvalidInput, InverseRootCount, InverseRootLogE, LinearSchedule
+from dorax.engine.host import HostOptions, HostRun, HostTraining
+from dorax.envs import Atari
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
 from dorax.study.experiment import QUICK, Condition, Experiment, Finding, Job, Recorded, Setting, Size, Table
@@ -42,16 +42,25 @@ THRESHOLDS = LEFT, 10.0, 25.0  # mean returns of a game: off the ground, halfway
 WINDOW = 10  # records that a mean return is taken over: 100 000 steps
 TESTS = 5  # tests at the end of a run
 
-AGENT = PixelAgent()
-THEIRS = replace(AGENT, learning_rate=1e-3, adam_epsilon=0.01, target_every=10_000, epsilon_steps=1_000_000)
+AGENT = AtariAgent()
+THEIRS = replace(
+    AGENT,
+    rule=EpsilonGreedy(LinearSchedule(1.0, 0.1, 1_000_000)),
+    learning_rate=1e-3,
+    adam_epsilon=0.01,
+    target_every=10_000,
+)
+SCALE, FLOOR = 0.05, 0.01  # of all bonuses, as in the authors' code
+BONUS = InverseRootLogE(SCALE, FLOOR)
+LOGISTIC = EValues(0.99, form="logistic")
 AGENTS = {
-    E_VALUES: replace(AGENT, bonus="e-values"),
+    E_VALUES: replace(AGENT, counter=LOGISTIC, bonus=BONUS),
     DQN: AGENT,
-    DENSITY: replace(AGENT, bonus="density"),
-    E_VALUES_0: replace(AGENT, bonus="e-values", e_discount=0.0),
-    COUNTS: replace(AGENT, bonus="e-values", e_form="count"),
-    LONGER: replace(AGENT, bonus="e-values"),
-    E_VALUES_THEIRS: replace(THEIRS, bonus="e-values"),
+    DENSITY: replace(AGENT, counter=DensityModel(), bonus=InverseRootCount(SCALE, FLOOR)),
+    E_VALUES_0: replace(AGENT, counter=EValues(0.0, form="logistic"), bonus=BONUS),
+    COUNTS: replace(AGENT, counter=EValues(0.99, form="count"), bonus=BONUS),
+    LONGER: replace(AGENT, counter=LOGISTIC, bonus=BONUS),
+    E_VALUES_THEIRS: replace(THEIRS, counter=LOGISTIC, bonus=BONUS),
     DQN_THEIRS: THEIRS,
 }
 FEWEST = 4  # seeds on each side of a comparison that is judged
@@ -99,35 +108,32 @@ def check_gpu() -> None:
 def identity(name: str, size: Size, setting: Setting, seed: int) -> dict[str, Any]:
     """Everything that a run depends on."""
     del setting  # there is no grid
-    return asdict(training(name, seed, size))
+    run = training(name, seed, size)
+    return run.what | {"steps": run.steps}
 
 
 def train(name: str, size: Size, settings: Sequence[Setting], seeds: Sequence[int], job: Job) -> xr.Dataset:
     """Train one seed; an interrupted run continues from its last checkpoint."""
     (seed,) = seeds
-    data = train_and_save(training(name, seed, size), job.folder, job.keep_replay, job.progress)
-    return data.expand_dims(setting=[""], seed=[seed])
+    work = training(name, seed, size)
+    options = replace(work.options, folder=job.folder, keep_replay=job.keep_replay)
+    result = dorax.train(work.agent, work.env, steps=work.steps, seeds=[seed], host=options, progress=job.progress)
+    result.learner().save(job.folder / "learner.npz")
+    return result.data.expand_dims(setting=[""])
 
 
-def training(name: str, seed: int, size: Size) -> PixelTraining:
+def training(name: str, seed: int, size: Size) -> HostTraining:
     """What to train: the agent of a condition, and how long."""
-    agent = AGENTS[name]
+    agent, env = AGENTS[name], Atari("freeway")
     if size.is_full:
         steps = MORE_STEPS if name == LONGER else STEPS if seed < LONG_SEEDS else ONSET_STEPS
-        return PixelTraining(agent, "freeway", steps, seed)
-    return PixelTraining(
-        replace(agent, capacity=1_000, learning_starts=200, epsilon_steps=400, target_every=20, actor_every=10),
-        "freeway",
-        steps=size.of(STEPS),
-        seed=seed,
-        games=8,
-        record_every=100,
-        test_every=200,
-        test_games=1,
-        tests_together=2,
-        test_steps=50,
-        checkpoint_every=200,
+        return HostTraining(agent, env, steps, seed)
+    rule = EpsilonGreedy(LinearSchedule(1.0, 0.1, 400))
+    agent = replace(agent, rule=rule, capacity=1_000, learning_starts=200, target_every=20, actor_every=10, games=8)
+    options = HostOptions(
+        record_every=100, test_every=200, test_games=1, tests_together=2, test_steps=50, checkpoint_every=200
     )
+    return HostTraining(agent, env, size.of(STEPS), seed, options=options)
 
 
 def fingerprint(name: str, setting: Setting) -> dict[str, Any]:
@@ -137,23 +143,23 @@ def fingerprint(name: str, setting: Setting) -> dict[str, Any]:
     del setting  # there is no grid
     if jax.default_backend() != "cpu":
         raise InvalidInput("fingerprints are of a CPU, and JAX uses a GPU; allowed: with JAX_PLATFORMS=cpu")
-    run = ScreenRun(replace(training(name, 1, QUICK), steps=800))
+    run = HostRun(replace(training(name, 1, QUICK), steps=800))
     run.begin()
-    while run.step < run.training.steps:
+    while not run.is_done:
         run.advance()
-        if run.is_due(run.training.record_every):
+        if run.is_due(run.options.record_every):
             run.record()
     rows = run.memory.replay
     run.close()
     actions = "".join(map(str, np.asarray(rows.actions)[: int(rows.begun.min())].ravel()))
-    records = np.asarray(run.curves.record)
-    columns = {column: records[:, COLUMNS["record"].index(column)] for column in ("bonus", "q_loss", "e_loss")}
+    records = dict(zip(run.curves.columns, np.asarray(run.curves.record).T, strict=True))
+    columns = {column: records[column] for column in ("bonus", "q_loss", "e_loss")}
     return {"actions": actions} | {column: [float(f"{x:.6g}") for x in values] for column, values in columns.items()}
 
 
 def training_return(data: xr.Dataset) -> np.ndarray:
     """The mean return of training games, seed x record: the reward of a step times the steps of a game."""
-    game = np.nanmedian(data.episode_length.values) if data.sizes["episode"] else 1.0
+    game = np.nanmedian(data.length.values) if data.sizes["episode"] else 1.0
     return figures.trailing_mean(data.record_reward.values, WINDOW) * game
 
 

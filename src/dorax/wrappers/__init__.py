@@ -3,9 +3,9 @@
 from dorax.wrappers.counts import GeneralizedCounts
 from dorax.wrappers.diagnosis import Diagnosis, diagnose
 from dorax.wrappers.environments import EValueBonus, VectorEValueBonus
-from dorax.wrappers.exploration import Exploration, LinearSchedule
+from dorax.wrappers.exploration import Exploration
 
 __all__ = [
-    "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "LinearSchedule", "VectorEValueBonus",
+    "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "VectorEValueBonus",
     "diagnose",
 ]  # fmt: skip

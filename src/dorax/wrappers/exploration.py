@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
 
@@ -23,29 +22,6 @@ from dorax.wrappers.history import History
 Scale = float | Callable[[int], float]
 Bonus = Callable[[float, float], float]
 _KIND = "exploration"
-
-
-@dataclass(frozen=True)
-class LinearSchedule:
-    """A scale that changes linearly over the first steps and then stays constant.
-
-    Args:
-        start: the scale at the first step.
-        end: the scale after `steps` steps.
-        steps: the number of steps from `start` to `end`.
-    """
-
-    start: float
-    end: float
-    steps: int
-
-    def __post_init__(self) -> None:
-        check_at_least("the start of a schedule", self.start, 0)
-        check_at_least("the end of a schedule", self.end, 0)
-        check_at_least("the steps of a schedule", self.steps, 1)
-
-    def __call__(self, step: int) -> float:
-        return self.start + min(1.0, step / self.steps) * (self.end - self.start)
 
 
 class Exploration:

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from dorax.agents.atari.learning import Seen
 
 from dorax.agents.atari import density, learning, replay
 from dorax.agents.atari.agent import PixelAgent
-from dorax.agents.atari.learning import Seen
 from dorax.agents.atari.network import outputs
 from dorax.agents.atari.replay import Outcome
 

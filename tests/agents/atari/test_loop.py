@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dorax.agents.atari.testing import returns_of_tests
+from dorax.agents.atari.training import PixelTraining, ScreenRun
 
 from dorax.agents.atari import density, replay, training
 from dorax.agents.atari.agent import PixelAgent
 from dorax.agents.atari.network import in_blocks, outputs
-from dorax.agents.atari.testing import returns_of_tests
-from dorax.agents.atari.training import PixelTraining, ScreenRun
 from dorax.envs.atari import Arrival
 
 pytestmark = pytest.mark.slow

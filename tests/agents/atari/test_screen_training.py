@@ -6,13 +6,13 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-
-from dorax.agents.atari import training
-from dorax.agents.atari.agent import PixelAgent
 from dorax.agents.atari.learning import new_train_state
 from dorax.agents.atari.playing import play
 from dorax.agents.atari.saving import SavedNetwork, load_network, save_network, train_and_save
 from dorax.agents.atari.training import PixelTraining, train_on_screen
+
+from dorax.agents.atari import training
+from dorax.agents.atari.agent import PixelAgent
 from dorax.archive import write_archive
 from dorax.envs.atari import AtariGames
 from dorax.envs.films import write_gif

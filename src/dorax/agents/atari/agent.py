@@ -1,111 +1,130 @@
-"""Agents that learn from the screen: DQN, and what adds to its reward."""
+"""Agents that learn from the screen: DQN with a rule, a counter and a bonus."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_probability, check_whole
-from dorax.core.counters import EValues
+import equinox as eqx
+
+from dorax.agents.atari.density import DensityModel
+from dorax.core.agents import as_rule, check_optional_counter, check_rule
+from dorax.core.arrays import Array
+from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole, in_brief
+from dorax.core.policies import EpsilonGreedy
+from dorax.core.schedules import LinearSchedule
+from dorax.envs.atari import Atari
+from dorax.envs.simulation import EnvSpec
+
+if TYPE_CHECKING:
+    from dorax.agents.atari.algorithm import ScreenAlgorithm
+    from dorax.agents.atari.learner import ScreenLearner
 
 
-@dataclass(frozen=True)
-class PixelAgent:
-    """Everything that an agent is, as numbers and words.
+class AtariAgent(eqx.Module):
+    """A DQN for Atari games, from the screen.
 
-    The defaults are the authors', but for Adam's two numbers and the age of the target,
-    which are those of Rainbow (Hessel et al., 2018), for ε and for the actor.
+    The defaults are the authors', but for Adam's two numbers and the age of the target network, which are
+    those of Rainbow (Hessel et al., 2018), for ε and for the actor. The paper's agent is
 
-    The `bonus` is the only thing in which the agents of the paper differ: none is DQN,
-    "density" a pseudo-count by a density model of frames, "e-values" a second stream of
-    the network that learns E. A step is one action of one game.
+        AtariAgent(counter=EValues(0.99, form="logistic"), bonus=InverseRootLogE(0.05, floor=0.01))
 
-    Of many games played side by side each sees the network change many times faster than
-    a single game would, too fast for any policy to last for long. So they are played by a
-    copy, renewed every `actor_every` updates.
+    Many games side by side see the network change many times faster than a single game would, too fast for
+    any policy to last. They are played by a copy of the network, renewed every `actor_every` updates.
+
+    Args:
+        rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
+            (`Softmax`, `EpsilonGreedy`) is sampled from.
+        counter: what the bonus and the rule count by: `EValues` or `Visits`, a second head of the network;
+            `DensityModel`, pseudo-counts of frames; None to count nothing.
+        bonus: turns counts into reward, which is then clipped to ±1; None for no bonus.
+        bonus_at: whether the bonus is computed at the `"visit"` and stored with the transition, or anew at
+            every `"replay"`.
+        learning_rate: Adam's.
+        adam_epsilon: Adam's epsilon.
+        discount: the paper's gamma.
+        clip: the clipping threshold of squared errors and of the norm of gradients.
+        batch: transitions of one update.
+        update_every: steps, of all games together, between two updates.
+        target_every: updates between two copies of the target network.
+        actor_every: updates between two copies of the network that plays.
+        capacity: steps that the replay holds.
+        learning_starts: steps before the first update.
+        hidden: units of the hidden layer of each head.
+        games: games played side by side.
+        groups: groups of games that take turns: the emulator steps one while the device acts for another.
     """
 
-    bonus: Literal["none", "density", "e-values"] = "none"
-    """What is added to the reward."""
-    bonus_scale: float = 0.05
-    """The bonus multiplier."""
-    bonus_at: Literal["visit", "replay"] = "visit"
-    """Whether the bonus is computed when the step is collected and stored with it, or at every replay."""
-    e_form: Literal["logistic", "count"] = "logistic"
-    """What the stream of E learns: E through a logistic function, as in the paper, or counts."""
-    e_discount: float = 0.99
-    """The paper's gamma_E: how far generalized counts look ahead."""
-    acts_by: Literal["epsilon-greedy", "lll"] = "epsilon-greedy"
-    """Whether chance picks among the actions of ε-greedy, or counts do."""
-    discount: float = 0.99
-    """The discount of rewards, the paper's gamma."""
-    learning_rate: float = 6.25e-5
-    """Adam's learning rate."""
-    adam_epsilon: float = 1.5e-4
-    """Adam's epsilon."""
-    clip: float = 10.0
-    """The clipping threshold of squared errors and of the norm of gradients."""
-    batch: int = 32
-    """Steps in the batch of one update."""
-    update_every: int = 4
-    """Steps between two updates."""
-    target_every: int = 2_000
-    """Updates between two copies of the target network."""
-    actor_every: int = 2_500
-    """Updates between two copies of the network that plays."""
-    capacity: int = 1_000_000
-    """Steps that the replay holds."""
-    learning_starts: int = 50_000
-    """Steps before the first update."""
-    epsilon_first: float = 1.0
-    """ε at the beginning."""
-    epsilon_last: float = 0.1
-    """ε in the end."""
-    epsilon_steps: int = 500_000
-    """Steps over which ε falls from the one to the other."""
-    hidden: int = 256
-    """Units of the hidden layer of each stream."""
+    rule: Any = eqx.field(default=EpsilonGreedy(LinearSchedule(1.0, 0.1, 500_000)), converter=as_rule)
+    counter: Any = None
+    bonus: Any = None
+    bonus_at: Literal["visit", "replay"] = eqx.field(default="visit", static=True)
+    learning_rate: Array = 6.25e-5
+    adam_epsilon: Array = 1.5e-4
+    discount: Array = 0.99
+    clip: Array = 10.0
+    batch: int = eqx.field(default=32, static=True)
+    update_every: int = eqx.field(default=4, static=True)
+    target_every: int = eqx.field(default=2_000, static=True)
+    actor_every: int = eqx.field(default=2_500, static=True)
+    capacity: int = eqx.field(default=1_000_000, static=True)
+    learning_starts: int = eqx.field(default=50_000, static=True)
+    hidden: int = eqx.field(default=256, static=True)
+    games: int = eqx.field(default=128, static=True)
+    groups: int = eqx.field(default=2, static=True)
 
-    def __post_init__(self) -> None:
-        for name, allowed in _WORDS.items():
-            if getattr(self, name) not in allowed:
-                raise InvalidInput(f"{name} is {getattr(self, name)!r}; allowed: {', '.join(map(repr, allowed))}")
-        check_whole_numbers(self)
-        for name in ("bonus_scale", "learning_rate", "adam_epsilon", "clip"):
+    def __check_init__(self) -> None:
+        check_rule(self.rule)
+        self._check_counter()
+        if self.bonus_at not in ("visit", "replay"):
+            raise InvalidInput(f"bonus_at is {self.bonus_at!r}; allowed: 'visit', 'replay'")
+        for name in ("learning_rate", "adam_epsilon", "clip"):
             check_at_least(name, getattr(self, name), 0)
-        for name in ("discount", "e_discount"):
-            check_discount(name, getattr(self, name))
-        for name in ("epsilon_first", "epsilon_last"):
-            check_probability(name, getattr(self, name))
-        if self.bonus_at == "replay" and self.bonus == "density":
-            raise InvalidInput("bonus_at is 'replay' with a density; allowed: 'visit', when a frame is counted")
+        check_discount("discount", self.discount)
+        for name in _WHOLE:
+            check_whole(name, getattr(self, name))
         if self.capacity < self.learning_starts:
             raise InvalidInput(
-                f"capacity is {self.capacity}; allowed: learning_starts, {self.learning_starts}, or more"
+                f"capacity is {self.capacity}; allowed: {self.learning_starts} (learning_starts) or more"
+            )
+        if self.capacity < 8 * self.games:
+            raise InvalidInput(f"capacity is {self.capacity}; allowed: at least 8 steps of {self.games} games")
+        if self.games % self.groups:
+            raise InvalidInput(f"games is {self.games}; allowed: a multiple of groups, {self.groups}")
+        turn = self.games // self.groups
+        if turn % self.update_every and self.update_every % turn:
+            raise InvalidInput(
+                f"update_every is {self.update_every}; allowed: a divisor or a multiple of games / groups, {turn}"
             )
 
-    @property
-    def counter(self) -> EValues | None:
-        """What the second stream of the network learns, if there is one."""
-        if self.bonus != "e-values" and self.acts_by != "lll":
-            return None
-        return EValues(self.e_discount, form=self.e_form)
+    def _check_counter(self) -> None:
+        if not isinstance(self.counter, DensityModel):
+            check_optional_counter(self.rule, self.counter, self.bonus)
+            return
+        check_optional_counter(self.rule, None, None)  # a density model counts frames, not actions: no rule acts by it
+        if self.bonus_at == "replay":
+            raise InvalidInput("bonus_at is 'replay' with a density model; a density model supports 'visit'")
 
-    def epsilon(self, step: int) -> float:
-        share = min(1.0, step / self.epsilon_steps)
-        return self.epsilon_first + share * (self.epsilon_last - self.epsilon_first)
+    def check_env(self, env: Any) -> None:
+        """Raise unless `env` is an Atari game."""
+        if not isinstance(env, Atari):
+            raise InvalidInput(
+                f"the environment of an AtariAgent is {in_brief(env)}; allowed: dorax.envs.Atari('freeway') or another"
+            )
+
+    def algorithm(self, env: EnvSpec) -> ScreenAlgorithm:
+        """This agent for one game."""
+        from dorax.agents.atari.algorithm import ScreenAlgorithm
+
+        has_head = self.counter is not None and not isinstance(self.counter, DensityModel)
+        return ScreenAlgorithm(self, self.counter.approximated() if has_head else None, env.actions)
+
+    def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> ScreenLearner:
+        """A learner of this agent: new, or with what it has learned already."""
+        from dorax.agents.atari.learner import ScreenLearner
+
+        return ScreenLearner(self, spec, memory, steps=steps, seed=seed)
 
 
-def check_whole_numbers(settings: Any, but: str = "") -> None:
-    """Raise unless all fields that are declared whole numbers are so, and positive."""
-    for field in fields(settings):
-        if field.type == "int" and field.name != but:
-            check_whole(field.name, getattr(settings, field.name))
-
-
-_WORDS: dict[str, tuple[Any, ...]] = {
-    "bonus": ("none", "density", "e-values"),
-    "bonus_at": ("visit", "replay"),
-    "e_form": ("logistic", "count"),
-    "acts_by": ("epsilon-greedy", "lll"),
-}
+_WHOLE = (
+    "batch", "update_every", "target_every", "actor_every", "capacity", "learning_starts", "hidden", "games", "groups",
+)  # fmt: skip

@@ -17,49 +17,64 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int, UInt8
 
 SIDE, LEVELS, DEPTH = 42, 8, 4
 NODES = sum(LEVELS**depth for depth in range(DEPTH + 1))
 FIRST_OF_DEPTH = np.cumsum([0, *(LEVELS**depth for depth in range(DEPTH))])
 
 
-class Density(NamedTuple):
-    """Trees of all pixels: counts of levels, pixels x nodes x levels; log-weights of a node itself and of its child."""
+class DensityState(NamedTuple):
+    """Trees of all pixels: counts of levels; log-weights of a node itself and of its child; frames seen so far."""
 
-    counts: jax.Array
-    log_weights: jax.Array
-    frames: jax.Array
-
-
-def new_density() -> Density:
-    pixels = SIDE * SIDE
-    return Density(
-        counts=jnp.full((pixels, NODES, LEVELS), 1 / LEVELS),
-        log_weights=jnp.full((pixels, NODES, 2), jnp.log(0.5)),
-        frames=jnp.zeros(()),
-    )
+    counts: Float[Array, "pixels nodes levels"]
+    log_weights: Float[Array, "pixels nodes 2"]
+    frames: Float[Array, ""]
 
 
-def seen(model: Density, frames: jax.Array) -> tuple[Density, jax.Array]:
-    """The model after these frames, 84 x 84 bytes each and counted one after the other; and their pseudo-counts."""
-    model, gains = prediction_gains(model, frames)
-    return model, pseudo_count(gains)
+class DensityModel(eqx.Module):
+    """A counter of frames, for an `AtariAgent`: pseudo-counts by a density model, whatever the action.
+
+    Made for bonuses, such as `InverseRootCount(0.05, floor=0.01)`. It learns from every frame in turn and
+    takes far more time than a second head of the network.
+    """
+
+    def init(self) -> DensityState:
+        """The model before any frame."""
+        pixels = SIDE * SIDE
+        return DensityState(
+            counts=jnp.full((pixels, NODES, LEVELS), 1 / LEVELS),
+            log_weights=jnp.full((pixels, NODES, 2), jnp.log(0.5)),
+            frames=jnp.zeros(()),
+        )
+
+    def seen(
+        self, model: DensityState, frames: UInt8[Array, "frames 7056"]
+    ) -> tuple[DensityState, Float[Array, " frames"]]:
+        """The model after some frames in blocks (`dorax.envs.atari.in_blocks`), and the pseudo-count of each."""
+        model, gains = prediction_gains(model, frames)
+        return model, pseudo_count(gains)
 
 
-def prediction_gains(model: Density, frames: jax.Array) -> tuple[Density, jax.Array]:
-    """The model after these frames, and by how much each made itself likelier, as a logarithm."""
+def prediction_gains(
+    model: DensityState, frames: UInt8[Array, "frames 7056"]
+) -> tuple[DensityState, Float[Array, " frames"]]:
+    """The model after some frames in blocks, and by how much each made itself likelier, as a logarithm."""
     return jax.lax.scan(_counted, model, _levels(frames))
 
 
-def _levels(frames: jax.Array) -> jax.Array:
-    pooled = frames.reshape(-1, SIDE, 2, SIDE, 2).astype(jnp.float32).mean(axis=(2, 4))
+def _levels(frames: UInt8[Array, "frames 7056"]) -> Int[Array, "frames rows columns"]:
+    # A block of 4 x 4 pixels is 2 x 2 of the squares of 2 x 2 pixels that become one.
+    squares = frames.reshape(-1, SIDE // 2, SIDE // 2, 2, 2, 2, 2).astype(jnp.float32).mean(axis=(4, 6))
+    pooled = squares.swapaxes(2, 3).reshape(-1, SIDE, SIDE)
     return jnp.minimum((pooled * (LEVELS / 256)).astype(jnp.int32), LEVELS - 1)
 
 
-def _counted(model: Density, levels: jax.Array) -> tuple[Density, jax.Array]:
+def _counted(model: DensityState, levels: Int[Array, "rows columns"]) -> tuple[DensityState, Float[Array, ""]]:
     at = (jnp.arange(SIDE * SIDE)[:, None], _path(levels))
     level = levels.reshape(-1)
     counts, log_weights = model.counts[at], model.log_weights[at]
@@ -76,16 +91,16 @@ def _counted(model: Density, levels: jax.Array) -> tuple[Density, jax.Array]:
     new_counts = counts + jax.nn.one_hot(level, LEVELS)[:, None]
     after = _mixed(_log_estimate(new_counts, level), new_weights)
 
-    updated = Density(model.counts.at[at].set(new_counts), model.log_weights.at[at].set(new_weights), time)
+    updated = DensityState(model.counts.at[at].set(new_counts), model.log_weights.at[at].set(new_weights), time)
     return updated, jnp.sum(after[:, 0] - mixed[:, 0])
 
 
-def pseudo_count(gain: jax.Array) -> jax.Array:
+def pseudo_count(gain: Float[Array, ...]) -> Float[Array, ...]:
     """How often a frame was seen whose log-probability grew by `gain` by being seen once more; at most 10^8 times."""
     return 1 / jnp.expm1(jnp.maximum(gain, 1e-8))
 
 
-def _path(levels: jax.Array) -> jax.Array:
+def _path(levels: Int[Array, "rows columns"]) -> Int[Array, "pixels depths"]:
     """The nodes of each pixel's contexts, from the root down, pixels x 5: left, above, above left, above right."""
     padded = jnp.pad(levels, ((1, 0), (1, 1)))
     left, above = padded[1:, :-2], padded[:-1, 1:-1]
@@ -97,13 +112,17 @@ def _path(levels: jax.Array) -> jax.Array:
     return jnp.stack(nodes, axis=-1).reshape(-1, DEPTH + 1)
 
 
-def _log_estimate(counts: jax.Array, level: jax.Array) -> jax.Array:
+def _log_estimate(
+    counts: Float[Array, "pixels depths levels"], level: Int[Array, " pixels"]
+) -> Float[Array, "pixels depths"]:
     of_level = jnp.take_along_axis(counts, level[:, None, None], axis=2)[..., 0]
     # One logarithm: the rounding of two is the same in all pixels of a background, and adds up.
     return jnp.log(of_level / jnp.sum(counts, axis=2))
 
 
-def _mixed(log_estimate: jax.Array, log_weights: jax.Array) -> jax.Array:
+def _mixed(
+    log_estimate: Float[Array, "pixels depths"], log_weights: Float[Array, "pixels depths 2"]
+) -> Float[Array, "pixels depths"]:
     """What each node of a path says of the level: its own estimate and its child's word, weighed."""
     said = [log_estimate[:, -1]]
     for depth in reversed(range(DEPTH)):

@@ -1,8 +1,8 @@
-"""The network with two streams: convolutions that Q and E share, then a head for each.
+"""The network: convolutions that Q and the counter share, then a head for each.
 
-The layers are those of Mnih et al. (2015). A convolution with stride s equals one
-without stride on blocks of s x s pixels, which many more channels, and much less time,
-stand for; frames are kept in blocks of 4 x 4 from the start.
+The layers are those of Mnih et al. (2015). A convolution with stride s equals one without
+stride on blocks of s x s pixels, with more channels, and is much faster; frames are kept in
+blocks of 4 x 4 pixels from the start.
 """
 
 from __future__ import annotations
@@ -12,51 +12,52 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
-from dorax.envs.atari import SIDE
-
-STACK = 4  # frames that an agent sees at once
-BLOCKS = SIDE // 4
-PIXELS = SIDE * SIDE
+from dorax.envs.atari import BLOCKS, STACK
 
 
 class Head(NamedTuple):
-    hidden: jax.Array
-    hidden_bias: jax.Array
-    out: jax.Array
-    out_bias: jax.Array
+    """A hidden layer and the outputs."""
+
+    hidden: Float[Array, "inputs hidden"]
+    hidden_bias: Float[Array, " hidden"]
+    out: Float[Array, "hidden actions"]
+    out_bias: Float[Array, " actions"]
 
 
 class Network(NamedTuple):
-    """Weights; `e` is None where nothing needs E-values."""
+    """Weights; `counter` is the head of the counter, None where nothing is counted."""
 
-    kernels: tuple[jax.Array, jax.Array, jax.Array]
-    biases: tuple[jax.Array, jax.Array, jax.Array]
+    kernels: tuple[Float[Array, "height width in out"], ...]
+    biases: tuple[Float[Array, " out"], ...]
     q: Head
-    e: Head | None
+    counter: Head | None
 
 
 class Outputs(NamedTuple):
-    """Of every action: its value, and what stands for its E-value (0 without a second stream)."""
+    """Of every action: its value, and the output that stands for its count (0 without a counter)."""
 
-    values: jax.Array
-    e: jax.Array
-
-
-def in_blocks(frames: jax.Array) -> jax.Array:
-    """Frames, ... x 84 x 84, as rows of blocks: ... x 7056."""
-    lead = frames.shape[:-2]
-    blocks = frames.reshape(*lead, BLOCKS, 4, BLOCKS, 4).swapaxes(-3, -2)
-    return blocks.reshape(*lead, PIXELS)
+    values: Float[Array, "batch actions"]
+    counter: Float[Array, "batch actions"]
 
 
-def new_network(key: jax.Array, actions: int, hidden: int, has_e: bool) -> Network:
-    """Weights even within Glorot's bounds, biases 0; the last layer of E is 0, so before any visit E says so."""
+def new_network(key: PRNGKeyArray, actions: int, hidden: int, has_counter: bool) -> Network:
+    """A new network. Weights are uniform within Glorot's bounds and biases 0.
+
+    The last layer of the counter's head is 0, so that before any visit every output is 0.
+
+    Args:
+        key: of its random weights.
+        actions: the number of actions.
+        hidden: units of each head's hidden layer.
+        has_counter: whether there is a head for a counter.
+    """
     keys = iter(jax.random.split(key, 7))
     shapes = (2, 2, 16 * STACK, 32), (2, 2, 128, 64), (3, 3, 64, 64)
     kernels = tuple(_glorot(next(keys), shape) for shape in shapes)
     biases = tuple(jnp.zeros(shape[-1]) for shape in shapes)
-    q, e = (
+    q, counter = (
         Head(
             _glorot(next(keys), (7 * 7 * 64, hidden)),
             jnp.zeros(hidden),
@@ -65,11 +66,12 @@ def new_network(key: jax.Array, actions: int, hidden: int, has_e: bool) -> Netwo
         )
         for _ in range(2)
     )
-    return Network(kernels, biases, q, e._replace(out=jnp.zeros_like(e.out)) if has_e else None)  # type: ignore[arg-type]
+    counter = counter._replace(out=jnp.zeros_like(counter.out))
+    return Network(kernels, biases, q, counter if has_counter else None)
 
 
-def outputs(network: Network, stacks: jax.Array) -> Outputs:
-    """Of a batch of stacks of frames in blocks, batch x 4 x 7056 bytes."""
+def outputs(network: Network, stacks: UInt8[Array, "batch 4 7056"]) -> Outputs:
+    """What a network makes of a batch of stacks of frames, in blocks."""
     batch = stacks.shape[0]
     x = stacks.reshape(batch, STACK, BLOCKS, BLOCKS, 16).transpose(0, 2, 3, 1, 4)
     x = x.reshape(batch, BLOCKS, BLOCKS, STACK * 16).astype(jnp.float32) / 255
@@ -78,26 +80,30 @@ def outputs(network: Network, stacks: jax.Array) -> Outputs:
     x = _convolved(x, network.kernels[1], network.biases[1])
     x = _convolved(x, network.kernels[2], network.biases[2])
     x = x.reshape(batch, -1)
-    if network.e is None:
+    if network.counter is None:
         values = _through(network.q, x)
         return Outputs(values, jnp.zeros_like(values))
     # One product for the hidden layers of both heads.
-    both = jnp.concatenate([network.q.hidden, network.e.hidden], axis=1)
-    bias = jnp.concatenate([network.q.hidden_bias, network.e.hidden_bias])
-    of_q, of_e = jnp.split(jax.nn.relu(x @ both + bias), 2, axis=1)
-    return Outputs(of_q @ network.q.out + network.q.out_bias, of_e @ network.e.out + network.e.out_bias)
+    both = jnp.concatenate([network.q.hidden, network.counter.hidden], axis=1)
+    bias = jnp.concatenate([network.q.hidden_bias, network.counter.hidden_bias])
+    of_q, of_counter = jnp.split(jax.nn.relu(x @ both + bias), 2, axis=1)
+    return Outputs(
+        of_q @ network.q.out + network.q.out_bias, of_counter @ network.counter.out + network.counter.out_bias
+    )
 
 
-def _through(head: Head, x: jax.Array) -> jax.Array:
+def _through(head: Head, x: Float[Array, "batch inputs"]) -> Float[Array, "batch actions"]:
     return jax.nn.relu(x @ head.hidden + head.hidden_bias) @ head.out + head.out_bias
 
 
-def _convolved(x: jax.Array, kernel: jax.Array, bias: jax.Array) -> jax.Array:
+def _convolved(
+    x: Float[Array, "batch rows columns in"], kernel: Float[Array, "height width in out"], bias: Float[Array, " out"]
+) -> Float[Array, "batch rows_out columns_out out"]:
     y = jax.lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
     return jax.nn.relu(y + bias)
 
 
-def _glorot(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+def _glorot(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, ...]:
     field = int(np.prod(shape[:-2]))
     bound = np.sqrt(6 / (field * (shape[-2] + shape[-1])))
     return jax.random.uniform(key, shape, minval=-bound, maxval=bound)

@@ -1,53 +1,58 @@
-"""Replay of games played side by side: every frame once, on the device.
+"""Replay of games that run side by side, on the device, with every frame stored once.
 
-A row holds one step of all games: the frame that was seen, what was done, and what came
-of it. The games play in groups that take turns, so a row is begun group by group. A state
-is the last four frames of its episode, so a step with its successor is five frames; the
-successor's action, which E-values are learned by, stands in the next row.
+A row holds one step of all games: the frame that was seen, the action and its outcome. The
+games play in groups that take turns, so a row is filled group by group. A state is the last
+four frames of its episode, so a transition takes five frames; the next action, which
+E-values are learned by, is in the next row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
-from dorax.agents.atari.network import PIXELS, STACK
+from dorax.envs.atari import PIXELS, STACK
 
 
 class Outcome(NamedTuple):
-    """What came of the last row's actions, one entry a game."""
+    """What came of the last row's actions, one entry a game.
 
-    reward: Any
-    is_terminal: Any
-    is_step: Any  # not so for rows that only show how an episode ended
+    `is_step` is false for rows that only show how an episode ended.
+    """
+
+    reward: Float[Array, ...]
+    terminated: Bool[Array, ...]
+    is_step: Bool[Array, ...]
 
 
 class ReplayBuffer(NamedTuple):
-    """A ring of rows x games. Each group has `begun` so many; of its newest, the outcome is not known yet."""
+    """A ring of rows x games. Each group has `begun` so many rows; the outcome of its newest is not known yet."""
 
-    frames: jax.Array
-    is_first: jax.Array
-    actions: jax.Array
-    bonuses: jax.Array
+    frames: UInt8[Array, "rows games 7056"]
+    is_first: Bool[Array, "rows games"]
+    actions: UInt8[Array, "rows games"]
+    bonuses: Float[Array, "rows games"]
     outcomes: Outcome
-    begun: jax.Array
+    begun: Int[Array, " groups"]
 
 
-class Steps(NamedTuple):
-    """A batch to learn from; `is_step` is false where the draw met no step."""
+class Transitions(NamedTuple):
+    """A batch to learn from; `outcome.is_step` is false where the draw met no step."""
 
-    stacks: jax.Array
-    next_stacks: jax.Array
-    actions: jax.Array
-    next_actions: jax.Array
-    bonuses: jax.Array
+    stacks: UInt8[Array, "batch 4 7056"]
+    next_stacks: UInt8[Array, "batch 4 7056"]
+    actions: Int[Array, " batch"]
+    next_actions: Int[Array, " batch"]
+    bonuses: Float[Array, " batch"]
     outcome: Outcome
 
 
 def empty(rows: int, games: int, groups: int = 1) -> ReplayBuffer:
+    """Room for so many rows of so many games, which play in so many groups."""
     shape = rows, games
     return ReplayBuffer(
         frames=jnp.zeros((*shape, PIXELS), jnp.uint8),
@@ -59,17 +64,22 @@ def empty(rows: int, games: int, groups: int = 1) -> ReplayBuffer:
     )
 
 
-def with_outcome(rows: ReplayBuffer, group: jax.Array, outcome: Outcome) -> ReplayBuffer:
-    """What came of a group's newest row. Before it began any, this goes where the first will overwrite it."""
-    put = _at(rows, group, rows.begun[group] - 1)
+def with_outcome(rows: ReplayBuffer, group: Int[Array, ""], outcome: Outcome) -> ReplayBuffer:
+    """The buffer with the outcome of a group's newest row. Before its first row, this is overwritten later."""
+    put = _at(group, rows.begun[group] - 1)
     return rows._replace(outcomes=jax.tree.map(put, rows.outcomes, outcome))
 
 
 def with_row(
-    rows: ReplayBuffer, group: jax.Array, frames: jax.Array, is_first: jax.Array, actions: jax.Array, bonuses: jax.Array
+    rows: ReplayBuffer,
+    group: Int[Array, ""],
+    frames: UInt8[Array, "games 7056"],
+    is_first: Bool[Array, " games"],
+    actions: Int[Array, " games"],
+    bonuses: Float[Array, " games"],
 ) -> ReplayBuffer:
-    """With a row more of a group, in place of its oldest."""
-    put = _at(rows, group, rows.begun[group])
+    """The buffer with one more row of a group, in place of its oldest."""
+    put = _at(group, rows.begun[group])
     return rows._replace(
         frames=put(rows.frames, frames),
         is_first=put(rows.is_first, is_first),
@@ -79,34 +89,42 @@ def with_row(
     )
 
 
-def _at(rows: ReplayBuffer, group: jax.Array, row: jax.Array) -> Callable[[jax.Array, jax.Array], jax.Array]:
-    """How to put something where a group's row is."""
+def _at(group: Int[Array, ""], row: Int[Array, ""]) -> Callable[[Array, Array], Array]:
+    """A function that writes a group's part of a row."""
 
-    def put(room: jax.Array, new: jax.Array) -> jax.Array:
+    def put(room: Array, new: Array) -> Array:
         start = (row % room.shape[0], group * new.shape[0], *(0 for _ in new.shape[1:]))
         return jax.lax.dynamic_update_slice(room, new[None].astype(room.dtype), start)
 
     return put
 
 
-def sample(rows: ReplayBuffer, key: jax.Array, batch: int) -> Steps:
-    """Steps drawn evenly, with repetition, from those whose frames are all there; all groups have begun two rows."""
+def sample(rows: ReplayBuffer, bits: UInt32[Array, "updates 2 batch"]) -> Transitions:
+    """Transitions drawn uniformly, with repetition, from those whose frames are all there.
+
+    Args:
+        rows: the buffer; all groups have begun two rows.
+        bits: random bits, two for every transition.
+
+    Returns:
+        The batches of all updates, one after the other.
+    """
     capacity, games = rows.actions.shape
     newest, most = jnp.min(rows.begun) - 1, jnp.max(rows.begun)
     # Of a full ring the first rows lack frames before them.
     oldest = jnp.where(most > capacity, most - capacity + STACK - 1, 0)
-    bits = jax.random.bits(key, (2, batch))
-    row = oldest + (bits[0] % (newest - oldest).astype(bits.dtype)).astype(jnp.int32)
-    game = (bits[1] % games).astype(jnp.int32)
+    for_row, for_game = jnp.moveaxis(bits, 1, 0).reshape(2, -1)
+    row = oldest + (for_row % (newest - oldest).astype(bits.dtype)).astype(jnp.int32)
+    game = (for_game % games).astype(jnp.int32)
     seen = row[:, None] + jnp.arange(1 - STACK, 2)
     slots, at = seen % capacity, row % capacity
     frames = rows.frames[slots, game[:, None]]
     # A frame belongs to the state unless an episode began after it.
     begins = rows.is_first[slots[:, 1:STACK], game[:, None]]
     belongs = ~jnp.flip(jnp.cumsum(jnp.flip(begins, 1), axis=1), 1).astype(bool)
-    belongs = jnp.concatenate([belongs, jnp.ones((batch, 2), bool)], axis=1)
+    belongs = jnp.concatenate([belongs, jnp.ones((len(row), 2), bool)], axis=1)
     frames = jnp.where(belongs[..., None], frames, 0)
-    return Steps(
+    return Transitions(
         stacks=frames[:, :STACK],
         next_stacks=frames[:, 1:],
         actions=rows.actions[at, game].astype(jnp.int32),

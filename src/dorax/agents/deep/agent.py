@@ -16,6 +16,7 @@ from dorax.agents.deep.replay import Replay, Transition, added, empty, sample
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole
+from dorax.core.schedules import at_step
 from dorax.core.targets import q_target
 from dorax.engine.learner import Learner
 from dorax.engine.protocols import Step, View
@@ -139,7 +140,8 @@ class NetworkAlgorithm(eqx.Module):
         return View(x, values, self.counter.count(outputs), outputs)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        return jax.vmap(self.agent.rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
+        rule = at_step(self.agent.rule, steps)
+        return jax.vmap(rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
 
     def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, None]:
         """Put the step into the replay, and count it if the counter learns from visits."""

@@ -17,6 +17,7 @@ from dorax.core.arrays import Array, namespace
 from dorax.core.checks import InvalidInput, check_discount, check_rate, in_brief
 from dorax.core.counters import Visits
 from dorax.core.methods import plain_method
+from dorax.core.schedules import at_step
 from dorax.core.targets import q_target
 from dorax.engine.probes import QError
 from dorax.engine.protocols import Change, Step, View
@@ -70,12 +71,14 @@ class TabularAgent(eqx.Module):
         return TableAlgorithm(self, jnp.asarray(env.available))
 
     def check_env(self, env: Any) -> None:
-        """Raise unless `env` is a finite MDP, or a list of them."""
+        """Raise unless `env` is a finite MDP, a list of them, or an environment on the host with numbered states."""
         for one in env if isinstance(env, list) else [env]:
-            if not isinstance(one, MDP):
+            has_states = getattr(getattr(one, "spec", None), "available", None) is not None
+            if not isinstance(one, MDP) and not has_states:
                 raise InvalidInput(
                     f"the environment of a TabularAgent is {in_brief(one)}; allowed: a finite MDP, see dorax.mdps "
-                    "(mdps.from_gymnasium makes one of a Gymnasium environment with a transition table)"
+                    "(mdps.from_gymnasium makes one of a Gymnasium environment with a transition table, and "
+                    "dorax.envs.GymnasiumEnv(id) serves those with numbered states)"
                 )
 
     def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> Any:
@@ -154,7 +157,8 @@ class TableAlgorithm(eqx.Module):
         return View(observation, memory.tables["q"][observation], counts, counts)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        return jax.vmap(self.agent.rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
+        rule = at_step(self.agent.rule, steps)
+        return jax.vmap(rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
 
     def observe(self, memory: Tables, step: Step) -> tuple[Tables, Change, None]:
         s, a, learns = step.features[0], step.action[0], step.learns[0]

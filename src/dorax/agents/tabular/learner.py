@@ -11,6 +11,7 @@ import numpy as np
 
 from dorax.agents.tabular.agent import Outcome, Tables, TabularAgent
 from dorax.core.checks import InvalidInput, check_whole
+from dorax.core.schedules import at_step, has_schedule
 from dorax.engine.learner import Learner
 from dorax.envs.simulation import EnvSpec
 
@@ -64,6 +65,7 @@ class TabularLearner(Learner):
         self._next: tuple[int, int] | None = None
         # Bound once: looking them up takes microseconds of every step. States that have all actions need no mask.
         self._rule, self._learned = agent.rule, agent.learned
+        self._has_schedule = has_schedule(agent.rule)
         self._passes_on = agent.successor_count if not mask.all() else partial(_of_counts, agent.counter.successor)
 
     @classmethod
@@ -150,7 +152,8 @@ class TabularLearner(Learner):
 
     def _choose(self, state: int) -> int:
         values, counts = self.q_table[state], self.count_table[state]
-        return int(self._rule(values, counts, self.steps, self.random.random()))
+        rule = at_step(self._rule, self.steps) if self._has_schedule else self._rule
+        return int(rule(values, counts, self.steps, self.random.random()))
 
     def _state(self, observation: Any, name: str) -> int:
         try:

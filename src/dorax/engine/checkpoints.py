@@ -18,9 +18,16 @@ KIND = "checkpoint"
 
 
 def save(folder: Path, step: int, what: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kept: int = 2) -> None:
-    """Write the checkpoint of this step, and remove all but the last two, or as many as are to be kept.
+    """Write a checkpoint, and remove all but the newest ones.
 
-    Later ones are removed too, since the run did not go on from them: they are damaged. So is what a kill left behind.
+    Later ones are removed too: the run did not go on from them, so they are damaged. So is what a kill left behind.
+
+    Args:
+        folder: the folder of the run.
+        step: the steps of the run so far.
+        what: the configuration of the run, as JSON can write it.
+        arrays: the arrays by name.
+        kept: how many checkpoints stay.
     """
     for unfinished in folder.glob(".checkpoint-*.part"):
         unfinished.unlink()
@@ -33,9 +40,13 @@ def save(folder: Path, step: int, what: Mapping[str, Any], arrays: Mapping[str, 
 
 
 def latest(folder: Path, what: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
-    """The newest checkpoint that is whole; None if there is none.
+    """The arrays of the newest intact checkpoint; None if there is none.
 
-    One that another configuration wrote is an error: going on from it would mix two runs.
+    A checkpoint of another configuration is an error: going on from it would mix two runs.
+
+    Args:
+        folder: the folder of the run.
+        what: the configuration of the run.
     """
     found = _found(folder)
     for path in reversed(found):

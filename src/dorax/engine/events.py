@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dorax.agents.atari.curves import Curves
 from dorax.core.checks import InvalidInput
+from dorax.engine.curves import Curves
 from dorax.files import in_one_line
 
 if TYPE_CHECKING:
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 class Events:
-    """An event file that follows a run. Going on after an interruption writes all rows anew: none twice, none lost.
+    """An event file that follows a run. A run that resumes writes all rows again: none twice, none lost.
 
     What an earlier run left is only replaced once there is something to write.
+
+    Args:
+        folder: the folder for the event file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,12 +38,11 @@ class Events:
         for step, _, total, length in self._new(curves, "episode"):
             _write(writer, step, {"episode/return": total, "episode/length": length})
         written = self._written["record"]
-        before = curves.record[written - 1] if written else (0.0, 0.0, 0.0)
+        before = curves.record[written - 1] if written else (0.0, 0.0)
         for row in self._new(curves, "record"):
-            step, updates, seconds, epsilon, reward, bonus, spread, count, q_loss, e_loss = row
-            rate = (step - before[0]) / max(seconds - before[2], 1e-9)
-            named = {"reward": reward, "bonus": bonus, "generalized count": count, "q loss": q_loss, "e loss": e_loss}
-            named |= {"bonus spread": spread, "epsilon": epsilon, "updates": updates, "steps a second": rate}
+            named = dict(zip(curves.columns, row, strict=True))
+            step, seconds = named.pop("step"), named.pop("seconds")
+            named["steps a second"] = (step - before[0]) / max(seconds - before[1], 1e-9)
             _write(writer, step, {f"training/{name}": value for name, value in named.items()})
             before = row
         for step, *returns in self._new(curves, "test"):
@@ -48,6 +50,7 @@ class Events:
         writer.flush()
 
     def close(self) -> None:
+        """End the file."""
         if self._writer is not None:
             self._writer.close()
 

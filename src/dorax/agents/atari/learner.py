@@ -1,0 +1,83 @@
+"""The learner of an Atari game: what it has learned without its replay, which is made anew when it learns on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from dorax.agents.atari.agent import AtariAgent
+from dorax.core.checks import InvalidInput
+from dorax.engine.learner import Learner
+from dorax.engine.protocols import Step
+from dorax.envs.atari import SIDE, STACK, in_blocks
+from dorax.envs.simulation import EnvSpec
+
+
+class ScreenLearner(Learner):
+    """A learner whose observations are the last four frames of its episode, 4 x 84 x 84 grey pixels.
+
+    The replay of a run is gigabytes, and a trained learner does not keep it: one that learns on fills a new
+    replay first, up to `learning_starts` steps.
+    """
+
+    def __init__(self, agent: AtariAgent, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> None:
+        super().__init__(agent, spec, memory, steps=steps, seed=seed)
+        self._begins = True
+        self._remembered = 0
+
+    def _algorithm_of(self, agent: Any) -> Any:
+        return replace(agent, games=1, groups=1).algorithm(self.spec)
+
+    def _new_memory(self) -> Any:
+        return self._algorithm.without_replay(self._key)
+
+    def observe(
+        self,
+        observation: Any,
+        action: int,
+        reward: float,
+        next_observation: Any,
+        terminated: bool,
+        truncated: bool = False,
+    ) -> None:
+        """Learn from one step. The next action is chosen first: E-values are learned by SARSA."""
+        if self.memory.replay is None:
+            self.memory = self.memory._replace(replay=self._algorithm.new_replay())
+        if self._begins:
+            self._begin(self._checked(observation, "observation"), action)
+        self._remembered += 1
+        super().observe(observation, action, reward, next_observation, terminated, truncated)
+        self._begins = terminated or truncated
+
+    def _update(self, rows: Any) -> None:
+        if self._remembered >= self._algorithm.warm_up:
+            super()._update(rows)
+
+    def _begin(self, here: np.ndarray, action: int) -> None:
+        """The first row of an episode, to which no step led."""
+        view = self._algorithm.view(self.memory, jnp.asarray(here)[None])
+        no, nothing = jnp.zeros(1, bool), jnp.zeros(1)
+        taken = jnp.asarray([action], jnp.int32)
+        step = Step(view.features, taken, nothing, no, no, ~no, view, taken, no, jnp.asarray(self.steps, jnp.int32))
+        self.memory, _, _ = self._algorithm.observe(self.memory, step)
+        self._remembered += 1
+
+    def _facts(self) -> dict[str, Any]:
+        has_replay = self.memory.replay is not None
+        return {**super()._facts(), "replay": has_replay, "begins": self._begins, "remembered": self._remembered}
+
+    def _prepare(self, facts: dict[str, Any]) -> None:
+        self._begins, self._remembered = bool(facts["begins"]), int(facts["remembered"])
+        if facts["replay"]:
+            self.memory = self.memory._replace(replay=self._algorithm.new_replay())
+
+    def _checked(self, observation: Any, name: str) -> np.ndarray:
+        frames, shape = np.asarray(observation), (STACK, SIDE, SIDE)
+        if frames.shape != shape or frames.dtype != np.uint8:
+            raise InvalidInput(
+                f"{name} has shape {frames.shape} and dtype {frames.dtype}; allowed: the last frames, {shape} bytes"
+            )
+        return in_blocks(frames)

@@ -1,0 +1,69 @@
+"""Curves of a run on the host: a row for every finished episode, every record and every test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Row = tuple[float, ...]
+_EPISODE = ("steps", "episode_seconds", "return", "length")
+_RECORD = ("step", "seconds", "reward")
+
+
+@dataclass
+class Curves:
+    """Rows of numbers.
+
+    A record holds means since the one before: the environment's reward a step, and the metrics of the
+    algorithm. Seconds are those of training, without tests and checkpoints.
+
+    Attributes:
+        metrics: the names of the algorithm's metrics.
+        episode: step, seconds, return and length of every finished episode.
+        record: step, seconds, mean reward, and the metrics.
+        test: step, and the return of every test game.
+    """
+
+    metrics: tuple[str, ...] = ()
+    episode: list[Row] = field(default_factory=list)
+    record: list[Row] = field(default_factory=list)
+    test: list[Row] = field(default_factory=list)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All rows, as `restore` takes them."""
+        return {name: np.asarray(getattr(self, name), np.float64) for name in ("episode", "record", "test")}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on with rows that `arrays` gave."""
+        for name in ("episode", "record", "test"):
+            setattr(self, name, [tuple(row) for row in arrays[name].tolist()])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the numbers of a record."""
+        return (*_RECORD, *self.metrics)
+
+    def dataset(self) -> xr.Dataset:
+        """`return`, `length` and `steps` by episode, `record_...` by record, and `test_return`, test x game."""
+        import xarray as xr
+
+        arrays = self.arrays()
+        data = xr.Dataset()
+        for name, columns in {
+            "episode": _EPISODE,
+            "record": tuple(f"record_{column}" for column in self.columns),
+            "test": ("test_step",),
+        }.items():
+            rows = arrays[name] if len(arrays[name]) else np.zeros((0, len(columns)))
+            for i, column in enumerate(columns):
+                data[column] = (name, rows[:, i])
+        tests = arrays["test"]
+        data["test_return"] = (("test", "game"), tests[:, 1:] if len(tests) else np.zeros((0, 1)))
+        # Numbered, so that runs of different lengths can be put side by side.
+        return data.assign_coords({name: np.arange(1, len(rows) + 1) for name, rows in arrays.items()})

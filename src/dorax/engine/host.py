@@ -1,0 +1,408 @@
+"""The driver on the host: the same algorithms as in the compiled driver, in games that run outside JAX.
+
+The games play in groups that take turns. While the device learns and acts for one group, the
+emulator steps the others, so neither waits for long. A turn is one compiled program (view,
+act, observe), and so is an update. All random numbers depend on the seed and on the number of
+the turn, so a run is the same each time, as far as the device's arithmetic is. What an
+interruption loses are the running episodes and, unless it is kept, the replay.
+
+Beyond the protocol of algorithms, one for the host may have
+
+    groups              groups of games that take turns, 1 unless given; `games` is the size of one
+    warm_up             steps since the start, or since a resumption without replay, before the first update
+    columns, metrics    numbers for every record, and their names; `cleared` sets them to 0
+    frozen              a small memory that plays as the learner would now, to be tested later
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from dorax.core.checks import InvalidInput, check_probability, check_whole
+from dorax.core.policies import EpsilonGreedy
+from dorax.core.rules import Sample
+from dorax.engine import checkpoints
+from dorax.engine.checkpoints import flat, unflat
+from dorax.engine.curves import Curves
+from dorax.engine.describing import plain, words_of
+from dorax.engine.protocols import Step
+from dorax.envs.host import Arrival, Games, HostEnv
+from dorax.envs.simulation import Observation
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """How a run on the host is recorded, tested and saved.
+
+    Args:
+        record_every: steps between two records.
+        test_every: steps between two tests; None for none.
+        test_games: episodes of a test, which are played almost greedily.
+        tests_together: learners that are tested together: an emulator is busy with many games, and idle with few.
+        test_steps: the most steps of a test episode.
+        test_epsilon: the share of random actions in tests, for games that a deterministic policy can get stuck in.
+        folder: where checkpoints and event files are written, and where an interrupted run goes on from.
+        checkpoint_every: steps between two checkpoints, a multiple of `record_every`.
+        keep_replay: include the replay in checkpoints; it may be gigabytes.
+        fresh: ignore and remove what an earlier run left in the folder.
+    """
+
+    record_every: int = 10_000
+    test_every: int | None = 100_000
+    test_games: int = 4
+    tests_together: int = 10
+    test_steps: int = 27_000
+    test_epsilon: float = 0.01
+    folder: Path | None = None
+    checkpoint_every: int = 500_000
+    keep_replay: bool = False
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("record_every", "test_every", "test_games", "tests_together", "test_steps", "checkpoint_every"):
+            if name != "test_every" or self.test_every is not None:
+                check_whole(name, getattr(self, name))
+        check_probability("test_epsilon", self.test_epsilon)
+        if self.checkpoint_every % self.record_every:
+            raise InvalidInput(
+                f"checkpoint_every is {self.checkpoint_every}; allowed: a multiple of record_every, {self.record_every}"
+            )
+
+
+@dataclass(frozen=True)
+class HostTraining:
+    """One run of one agent on the host.
+
+    Args:
+        agent: the agent.
+        env: an environment whose games run on the host.
+        steps: the steps of all games together.
+        seed: of all random numbers.
+        episodes: the most episodes.
+        options: how it is recorded, tested and saved.
+    """
+
+    agent: Any
+    env: HostEnv
+    steps: int
+    seed: int = 0
+    episodes: int | None = None
+    options: HostOptions = field(default_factory=HostOptions)
+
+    def __post_init__(self) -> None:
+        check_whole("steps", self.steps)
+        if not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**31:
+            raise InvalidInput(f"seed is {self.seed!r}; allowed: a whole number from 0 to 2147483647")
+
+    @property
+    def what(self) -> dict[str, Any]:
+        """What a checkpoint must have in common with a run that goes on from it; runs may be prolonged."""
+        names = ("record_every", "test_every", "test_games", "tests_together", "test_steps", "test_epsilon")
+        return {
+            "agent": plain(self.agent) or words_of(self.agent),
+            "environment": repr(self.env),
+            "seed": int(self.seed),
+            **{name: getattr(self.options, name) for name in names},
+        }
+
+
+class Seat(NamedTuple):
+    """Where the games of a group are: what they show, its features, and the action chosen there."""
+
+    observation: Observation
+    features: Any
+    action: Int[Array, " games"]
+
+
+class Group:
+    """Games that take their turn together, and their episodes so far."""
+
+    def __init__(self, games: Games, seat: Seat) -> None:
+        self.games, self.seat = games, seat
+        self.is_acting = False
+        self.returns, self.lengths = np.zeros(games.number), np.zeros(games.number, int)
+
+    def begin(self, seeds: np.ndarray) -> None:
+        """Start new episodes in all games."""
+        self.now: Arrival = self.games.begin(seeds)
+        self.returns[:] = self.lengths[:] = 0
+
+    def act(self, actions: np.ndarray) -> None:
+        """Send actions, without waiting for what comes of them."""
+        self.games.act(actions)
+        self.is_acting = True
+
+    def arrive(self) -> list[tuple[float, int]]:
+        """Wait for what came of the last actions; return and length of the episodes that ended."""
+        if not self.is_acting:
+            return []
+        self.now = now = self.games.arrive()
+        self.returns += now.reward
+        self.lengths += ~now.is_first
+        is_over = now.terminated | now.truncated
+        ended = [(float(self.returns[i]), int(self.lengths[i])) for i in np.flatnonzero(is_over)]
+        self.returns[is_over] = self.lengths[is_over] = 0
+        return ended
+
+
+class HostRun:
+    """A run under way.
+
+    Args:
+        training: what is run.
+        memory: what the learner knows already; a new one if it is None.
+
+    Attributes:
+        memory: all that the learner knows.
+        curves: what was recorded.
+        step: the steps so far, of all games together.
+    """
+
+    def __init__(self, training: HostTraining, memory: Any = None) -> None:
+        self.training, self.options, self.env = training, training.options, training.env
+        self.algorithm: Any = training.agent.algorithm(self.env.spec)
+        self.key = jax.random.key(training.seed)
+        new = self.algorithm.init(self.key)
+        self.memory = _with_replay_of(without_replay(new) if memory is None else memory, new)
+        self.turn_size: int = self.algorithm.games
+        self.groups = [self._group() for _ in range(getattr(self.algorithm, "groups", 1))]
+        self.test_games: Games | None = None
+        self.curves = Curves(tuple(getattr(self.algorithm, "columns", ())))
+        self.rewards, self.rows = 0.0, []
+        self.untested: list[tuple[int, Any]] = []
+        self.step, self.remembered, self.seconds = 0, 0, 0.0
+        self.began = time.perf_counter()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run has all its steps or episodes."""
+        episodes = self.training.episodes
+        return self.step >= self.training.steps or (episodes is not None and len(self.curves.episode) >= episodes)
+
+    def begin(self) -> None:
+        """Start new episodes in all games. The clock starts here: loading a checkpoint is no training."""
+        self._start_clock()
+        number = sum(group.games.number for group in self.groups)
+        seeds = game_seeds(np.random.SeedSequence((self.training.seed, self.step)), number)
+        for group, its_seeds in zip(self.groups, np.split(seeds, len(self.groups)), strict=True):
+            group.begin(its_seeds)
+
+    def advance(self) -> None:
+        """One turn of one group, and the update that is due after it."""
+        turn = self.step // self.turn_size
+        group = self.groups[turn % len(self.groups)]
+        for episode in group.arrive():
+            self.curves.episode.append((self.step, self._clock(), *episode))
+        self.rewards += float(group.now.reward.sum())
+        shared = (self.algorithm, self.env, self.key, group.now, np.int32(turn), np.int32(self.step))
+        self.memory, group.seat, row = _turn(shared, self.memory, group.seat)
+        group.act(np.asarray(group.seat.action))
+        self.step += self.turn_size
+        self.remembered += self.turn_size
+        every = self.algorithm.every
+        if every is None:
+            return
+        self.rows.append(row)
+        if (turn + 1) % every == 0:
+            if self.remembered >= getattr(self.algorithm, "warm_up", 0):
+                key = jax.random.fold_in(jax.random.fold_in(self.key, 2), turn)
+                rows = jax.tree.map(lambda *leaves: jnp.stack(leaves), *self.rows)
+                self.memory = _update((self.algorithm, rows, key), self.memory)
+            self.rows = []
+
+    def is_due(self, every: int) -> bool:
+        """Whether this turn passed a multiple of so many steps, or ended the run."""
+        return self.step // every > (self.step - self.turn_size) // every or self.is_done
+
+    def record(self) -> None:
+        """Add a record of what happened since the last one."""
+        steps = max(1, self.step - int(self.curves.record[-1][0] if self.curves.record else 0))
+        metrics = self.algorithm.metrics(self.memory, self.step) if self.curves.metrics else ()
+        if self.curves.metrics:
+            self.memory = self.algorithm.cleared(self.memory)
+        self.curves.record.append((self.step, self._clock(), self.rewards / steps, *metrics))
+        self.rewards = 0.0
+
+    def set_aside(self) -> None:
+        """Keep the learner as it is now, to be tested with others."""
+        frozen = getattr(self.algorithm, "frozen", partial(jax.tree.map, jnp.copy))
+        self.untested.append((self.step, frozen(self.memory)))
+        if len(self.untested) == self.options.tests_together:
+            self.test()
+
+    def test(self) -> None:
+        """Test the learners that were set aside."""
+        if not self.untested:
+            return
+        self._stop_clock()
+        steps, memories = zip(*self.untested, strict=True)
+        if self.test_games is None:
+            self.test_games = self.env.games(len(memories) * self.options.test_games)
+        # The same number of games each time, so that one program serves.
+        together = self.test_games.number // self.options.test_games
+        padded = [*memories, *[memories[-1]] * (together - len(memories))]
+        returns = returns_of_tests(self, padded, self.test_games, (self.training.seed, int(steps[0]), 1))
+        self.curves.test.extend((step, *row) for step, row in zip(steps, returns.tolist(), strict=False))
+        self.untested = []
+        self._start_clock()
+
+    def save(self, keep_replay: bool, is_last: bool = False) -> None:
+        """Write a checkpoint, if the run has a folder."""
+        if self.options.folder is None:
+            return
+        self._stop_clock()
+        arrays = {f"curves/{name}": rows for name, rows in self.curves.arrays().items()}
+        arrays["progress"] = np.asarray([self.step, self.remembered, self.seconds])
+        arrays |= flat("memory", without_replay(self.memory))
+        arrays["untested"] = np.asarray([step for step, _ in self.untested], np.int64)
+        for step, memory in self.untested:
+            arrays |= flat(f"untested/{step}", memory)
+        if keep_replay:
+            arrays |= flat("replay", getattr(self.memory, "replay", None))
+        checkpoints.save(self.options.folder, self.step, self.training.what, arrays, kept=1 if is_last else 2)
+        self._start_clock()
+
+    def resume(self) -> None:
+        """Go on from the newest checkpoint of the run's folder, if there is one."""
+        folder = self.options.folder
+        arrays = None if folder is None else checkpoints.latest(folder, self.training.what)
+        if arrays is None:
+            return
+        step, remembered, self.seconds = arrays["progress"].tolist()
+        self.step = int(step)
+        self.curves.restore({name: arrays[f"curves/{name}"] for name in self.curves.arrays()})
+        frozen = getattr(self.algorithm, "frozen", lambda memory: memory)
+        like = frozen(self.memory)
+        self.untested = [(int(step), unflat(f"untested/{step}", like, arrays)) for step in arrays["untested"]]
+        replay = getattr(self.memory, "replay", None)
+        self.memory = _with_replay_of(unflat("memory", without_replay(self.memory), arrays), self.memory)
+        if "replay/0" in arrays:
+            self.remembered = int(remembered)
+            self.memory = self.memory._replace(replay=unflat("replay", replay, arrays))
+
+    def close(self) -> None:
+        """End all games."""
+        for group in self.groups:
+            group.games.close()
+        if self.test_games is not None:
+            self.test_games.close()
+
+    def _group(self) -> Group:
+        games, number = self.env.games(self.turn_size), self.turn_size
+        blank = jnp.asarray(self.env.blank(number))
+        features = jax.eval_shape(lambda memory: self.algorithm.view(memory, blank).features, self.memory)
+        features = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), features)
+        return Group(games, Seat(blank, features, jnp.zeros(number, jnp.int32)))
+
+    def _clock(self) -> float:
+        return self.seconds + time.perf_counter() - self.began
+
+    def _stop_clock(self) -> None:
+        jax.block_until_ready(self.memory)
+        self.seconds = self._clock()
+
+    def _start_clock(self) -> None:
+        self.began = time.perf_counter()
+
+
+def returns_of_tests(
+    run: HostRun, memories: Sequence[Any], games: Games, seed: Sequence[int]
+) -> Float[np.ndarray, "learners games"]:
+    """The return of one almost greedy episode in each game; games are dealt out evenly, and nothing is learned.
+
+    Args:
+        run: the run whose learners are tested.
+        memories: what each of the learners knew when it was set aside.
+        games: the games to play.
+        seed: of the games and of random actions.
+    """
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *memories)
+    seeds = np.random.SeedSequence(seed)
+    arrival = games.begin(game_seeds(seeds, games.number))
+    key = jax.random.key(int(seeds.generate_state(1)[0]))
+    observation = jnp.asarray(run.env.blank(games.number))
+    total, is_playing, turn = np.zeros(games.number), np.ones(games.number, bool), 0
+    shared = run.algorithm, run.env, run.options.test_epsilon
+    while is_playing.any() and turn < run.options.test_steps:
+        observation, actions = _test_turn((*shared, stacked, arrival, key, np.int32(turn)), observation)
+        games.act(np.asarray(actions))
+        arrival = games.arrive()
+        total += np.where(is_playing, arrival.reward, 0)
+        is_playing &= ~(arrival.terminated | arrival.truncated)
+        turn += 1
+    return total.reshape(len(memories), -1)
+
+
+def game_seeds(seeds: np.random.SeedSequence, number: int) -> Int[np.ndarray, " games"]:
+    """A seed of 31 bits for each game, as emulators take it."""
+    return seeds.generate_state(number).astype(np.int64) % 2**31
+
+
+def without_replay(memory: Any) -> Any:
+    """A memory without its replay, if it has one."""
+    return memory._replace(replay=None) if hasattr(memory, "replay") else memory
+
+
+def _with_replay_of(memory: Any, new: Any) -> Any:
+    """A memory with the empty replay of a new one, if it has one; its other arrays are copied, to be donated."""
+    memory = jax.tree.map(jnp.copy, memory)
+    return memory._replace(replay=new.replay) if hasattr(new, "replay") else memory
+
+
+@eqx.filter_jit(donate="all-except-first")
+def _turn(shared: tuple[Any, ...], memory: Any, seat: Seat) -> tuple[Any, Seat, Any]:
+    """View, act and observe: one turn of the games of one group."""
+    algorithm, env, key, arrival, turn, steps = shared
+    observation = env.observed(seat.observation, arrival.observation, arrival.is_first)
+    view = algorithm.view(memory, observation)
+    uniform = jax.random.uniform(jax.random.fold_in(jax.random.fold_in(key, 1), turn), arrival.reward.shape)
+    action = algorithm.act(view, steps, uniform).astype(jnp.int32)
+    step = Step(
+        features=seat.features,
+        action=seat.action,
+        reward=arrival.reward,
+        terminated=arrival.terminated,
+        truncated=arrival.truncated,
+        is_start=arrival.is_first,
+        next_view=view,
+        next_action=action,
+        learns=~arrival.is_first,
+        steps=steps,
+    )
+    memory, _, row = algorithm.observe(memory, step)
+    return memory, Seat(observation, view.features, action), row
+
+
+@eqx.filter_jit(donate="all-except-first")
+def _update(shared: tuple[Any, Any, Any], memory: Any) -> Any:
+    algorithm, rows, key = shared
+    return algorithm.update(memory, rows, key, jnp.ones((), bool))
+
+
+@eqx.filter_jit(donate="all-except-first")
+def _test_turn(shared: tuple[Any, ...], observation: Observation) -> tuple[Observation, Int[Array, " games"]]:
+    algorithm, env, epsilon, memories, arrival, key, turn = shared
+    observation = env.observed(observation, arrival.observation, arrival.is_first)
+    number = jax.tree.leaves(memories)[0].shape[0]
+    by_learner = jax.tree.map(lambda leaf: leaf.reshape(number, -1, *leaf.shape[1:]), observation)
+    keys = jax.random.split(jax.random.fold_in(key, turn), number)
+    rule = Sample(EpsilonGreedy(epsilon))
+
+    def act(one: tuple[Any, Any, Any]) -> Int[Array, " games"]:
+        memory, seen, key = one
+        values = algorithm.view(memory, seen).values
+        uniform = jax.random.uniform(key, values.shape[:1])
+        return jax.vmap(rule, in_axes=(0, None, None, 0))(values, None, None, uniform)
+
+    return observation, jax.lax.map(act, (memories, by_learner, keys)).reshape(-1)

@@ -1,0 +1,149 @@
+"""Training on the host: runs in games outside JAX become a labelled dataset and trained learners."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dorax.core.checks import InvalidInput
+from dorax.engine.curves import Curves
+from dorax.engine.events import Events
+from dorax.engine.host import HostOptions, HostRun, HostTraining, without_replay
+from dorax.engine.result import Result, Trained, with_words
+from dorax.engine.running import Progress
+from dorax.engine.settings import Setting, labels, with_setting
+from dorax.envs.host import HostEnv
+from dorax.files import claiming
+
+Watch = Callable[[Curves], None]  # called with all curves so far after every record
+_UNLIMITED = 2**31 - 1
+
+
+def train_on_host(
+    agent: Any,
+    env: HostEnv,
+    start: Any,
+    *,
+    episodes: int | None,
+    steps: int | None,
+    seeds: Sequence[int],
+    settings: Sequence[Setting],
+    is_sweep: bool,
+    kept: Sequence[int],
+    options: HostOptions,
+    progress: Progress | None,
+) -> Result:
+    """`dorax.train` for an environment on the host: one run after the other, for every seed and setting.
+
+    Args:
+        agent: the agent.
+        env: the environment.
+        start: a learner to start from, or None.
+        episodes: the most episodes of each run.
+        steps: the most steps of each run.
+        seeds: the seeds.
+        settings: the settings.
+        is_sweep: whether the dataset has the dimension setting.
+        kept: the seeds whose learners are kept.
+        options: how runs are recorded, tested and saved.
+        progress: called with the share that is done and the steps made so far.
+
+    Returns:
+        The result.
+    """
+    import xarray as xr
+
+    if options.folder is not None and len(seeds) * len(settings) > 1:
+        raise InvalidInput(f"folder is {options.folder} with several seeds or settings; a folder supports one run")
+    number, done = len(seeds) * len(settings), 0
+    found: list[Any] = []
+    trained: dict[tuple[int, int], Trained] = {}
+    for i, setting in enumerate(settings):
+        for seed in seeds:
+            own = with_setting(agent, setting)
+            training = HostTraining(own, env, steps or _UNLIMITED, seed, episodes, options)
+            part = None if progress is None else _part_of(progress, done, number)
+            run = run_on_host(training, None if start is None else start.memory, progress=part)
+            before = 0 if start is None else start.steps
+            if seed in kept:
+                memory = without_replay(run.memory)
+                trained[seed, i] = Trained(own, memory, run.step + before)
+            data = run.curves.dataset()
+            found.append(data.assign(total_steps=run.step).expand_dims(setting=[labels(settings)[i]], seed=[seed]))
+            done += 1
+    data = (
+        xr.combine_by_coords(found, join="outer", data_vars="all", combine_attrs="override") if number > 1 else found[0]
+    )
+    assert isinstance(data, xr.Dataset)
+    data = with_words((data if is_sweep else data.isel(setting=0, drop=True)).assign_attrs(environment=env.spec.name))
+    return Result(data, env.spec, settings, trained)
+
+
+def _part_of(progress: Progress, done: int, number: int) -> Progress:
+    def told(share: float, steps: int) -> None:
+        progress((done + share) / number, steps)
+
+    return told
+
+
+def run_on_host(
+    training: HostTraining, memory: Any = None, *, progress: Progress | None = None, watch: Watch | None = None
+) -> HostRun:
+    """Run a training to its end; one that was interrupted goes on from its last checkpoint.
+
+    Args:
+        training: what to run.
+        memory: what the learner knows already; a new one if it is None.
+        progress: called with the share that is done and the steps made so far.
+        watch: called with all curves after every record.
+
+    Returns:
+        The run, with its curves and the memory of its learner.
+    """
+    folder = training.options.folder
+    if folder is None:
+        return _run(training, memory, progress, watch)
+    with claiming(folder) as is_ours:
+        if not is_ours:
+            raise InvalidInput(f"another process trains in {folder}; allowed: another folder, or when that is done")
+        if training.options.fresh:
+            shutil.rmtree(folder, ignore_errors=True)
+        events = Events(folder / "events")
+
+        def follow(curves: Curves) -> None:
+            events.follow(curves)
+            if watch is not None:
+                watch(curves)
+
+        try:
+            return _run(training, memory, progress, follow)
+        finally:
+            events.close()
+
+
+def _run(training: HostTraining, memory: Any, progress: Progress | None, watch: Watch | None) -> HostRun:
+    options, run = training.options, HostRun(training, memory)
+    run.resume()
+    run.begin()
+    first = run.step
+    while not run.is_done:
+        run.advance()
+        if run.is_due(options.record_every):
+            run.record()
+            if watch is not None:
+                watch(run.curves)
+            if progress is not None:
+                progress(min(run.step / training.steps, 0.999), run.step - first)
+        if options.test_every is not None and run.is_due(options.test_every):
+            run.set_aside()
+        if not run.is_done and run.is_due(options.checkpoint_every):
+            run.save(options.keep_replay)
+    run.test()
+    if watch is not None:
+        watch(run.curves)
+    run.save(keep_replay=False, is_last=True)
+    run.close()
+    if progress is not None:
+        progress(1.0, run.step - first)
+    return run
