@@ -25,6 +25,8 @@ def test_a_name_is_a_world(name):
 
 def test_a_frozen_lake_is_drawn_as_gymnasium_draws_it():
     lake = explorer.world("FrozenLake-v1")
+    assert lake.layout is not None
+    assert lake.action_names is not None
     assert lake.layout.rows == ("S...", ".#.#", "...#", "#..G")
     # South from the start, if it does not slip, leads to the cell below.
     below = lake.layout.cells.index((1, 0))
@@ -71,7 +73,9 @@ def test_what_cannot_be_explored_is_one_line(capsys, tmp_path, arguments, words)
 
 
 def data_of(page):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
 
 
 def test_a_drawn_maze_becomes_one_page_that_loads_nothing(capsys, tmp_path):

@@ -16,7 +16,7 @@ from dorax.engine.protocols import Step
 from dorax.envs import FunctionalEnv
 from dorax.envs.simulation import EnvSpec
 
-SMALL = {"width": 8, "depth": 1, "batch": 4, "capacity": 16, "target_every": 3}
+SMALL: dict[str, Any] = {"width": 8, "depth": 1, "batch": 4, "capacity": 16, "target_every": 3}
 COUNTING = dorax.DeepAgent(dorax.UCB(), dorax.EValues(0.9, learning_rate=0.2), **SMALL)
 BOX = EnvSpec("box", 3, low=(0.0, -2.0), high=(2.0, 2.0))
 HERE, THERE = jnp.array([0.5, -1.0]), jnp.array([1.5, 2.0])
@@ -403,4 +403,5 @@ def test_e_values_by_q_learning_are_refused_before_any_training():
 @pytest.mark.parametrize("name", ["batch", "capacity", "target_every", "width", "depth"])
 def test_a_size_of_nothing_is_refused(name, refused):
     with refused(f"{name} is 0"):
-        dorax.DeepAgent(dorax.EpsilonGreedy(1.0), **{name: 0})
+        size: dict[str, Any] = {name: 0}
+        dorax.DeepAgent(dorax.EpsilonGreedy(1.0), **size)
