@@ -1,5 +1,7 @@
 """What comes back from training: a labelled dataset, and learners to save, to evaluate, to film, to train further."""
 
+from typing import Any
+
 import gymnasium
 import jax
 import numpy as np
@@ -202,6 +204,7 @@ def test_what_a_learner_cannot_use_is_refused(trained):
 def test_a_policy_alone_is_sampled_from():
     agent = dorax.TabularAgent(rule=dorax.Softmax(1.0))
     assert agent.rule == dorax.Sample(dorax.Softmax(1.0))
-    for bad in (dorax.LLL, lambda values: values, None, 3):
+    no_rules: list[Any] = [dorax.LLL, lambda values: values, None, 3]
+    for bad in no_rules:
         with pytest.raises(dorax.InvalidInput, match="rule is"):
             dorax.TabularAgent(rule=bad)

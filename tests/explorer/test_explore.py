@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,7 +44,8 @@ def test_every_agent_has_a_name_and_its_discounts():
 
 def test_a_temperature_grows_with_what_there_is_to_gain():
     def temperature(mdp):
-        return explorer.agents(["softmax"], mdp, 0.9, 0.9)["softmax"].rule.policy.temperature
+        rule: Any = explorer.agents(["softmax"], mdp, 0.9, 0.9)["softmax"].rule
+        return rule.policy.temperature
 
     assert temperature(mdps.bridge(3)) == pytest.approx(1.0)
     assert temperature(mdps.bridge(3, normalised=True)) == pytest.approx(0.1)

@@ -1,15 +1,15 @@
 """What the paper defines: counts, counters, rules, bonuses. Pure functions of NumPy or JAX arrays."""
 
-from dorax.core.bonuses import InverseCount, InverseRootCount, InverseRootLogE
+from dorax.core.bonuses import Bonus, InverseCount, InverseRootCount, InverseRootLogE
 from dorax.core.checks import InvalidInput
 from dorax.core.counters import Counter, EValues, Visits
 from dorax.core.counts import e_value, generalized_count, mean_count, next_count
-from dorax.core.policies import EpsilonGreedy, Softmax
-from dorax.core.rules import LLL, UCB, Deficit, Sample
+from dorax.core.policies import EpsilonGreedy, Policy, Softmax
+from dorax.core.rules import LLL, UCB, Deficit, Rule, Sample
 from dorax.core.targets import q_target
 
 __all__ = [
-    "LLL", "UCB", "Counter", "Deficit", "EValues", "EpsilonGreedy", "InvalidInput", "InverseCount",
-    "InverseRootCount", "InverseRootLogE", "Sample", "Softmax", "Visits", "e_value", "generalized_count",
-    "mean_count", "next_count", "q_target",
+    "LLL", "UCB", "Bonus", "Counter", "Deficit", "EValues", "EpsilonGreedy", "InvalidInput", "InverseCount",
+    "InverseRootCount", "InverseRootLogE", "Policy", "Rule", "Sample", "Softmax", "Visits", "e_value",
+    "generalized_count", "mean_count", "next_count", "q_target",
 ]  # fmt: skip
