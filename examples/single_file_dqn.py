@@ -5,6 +5,9 @@ Everything of dorax is marked by a comment; the rest is any DQN.
 python examples/single_file_dqn.py
 """
 
+# PyTorch need not be installed where types are checked.
+# pyright: reportMissingImports=false
+
 import argparse
 
 import gymnasium
@@ -23,9 +26,12 @@ def main(steps: int = 40_000, size: int = 10, lanes: int = 4, seed: int = 0) -> 
     envs = dorax.VectorEValueBonus(envs, scale=0.0, discount=0.9)  # dorax: counts what passes; scale > 0 also pays
     rule = dorax.LLL(dorax.Softmax(temperature=0.1))  # dorax: how Q and counts become an action
 
-    states = envs.single_observation_space.n
-    q_network, target = (torch.nn.Linear(states, envs.single_action_space.n) for _ in range(2))
-    torch.nn.init.zeros_(q_network.weight), torch.nn.init.zeros_(q_network.bias)
+    assert isinstance(envs.single_observation_space, gymnasium.spaces.Discrete)
+    assert isinstance(envs.single_action_space, gymnasium.spaces.Discrete)
+    states = int(envs.single_observation_space.n)
+    q_network, target = (torch.nn.Linear(states, int(envs.single_action_space.n)) for _ in range(2))
+    for weights in q_network.parameters():
+        torch.nn.init.zeros_(weights)
     target.load_state_dict(q_network.state_dict())
     optimiser = torch.optim.Adam(q_network.parameters(), lr=3e-3)
     one_hot = torch.eye(states)
