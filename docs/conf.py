@@ -28,7 +28,10 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 autodoc_inherit_docstrings = False  # those of other packages are not written in our markup
 # Type aliases that are shown by name rather than expanded.
-_ALIASES = ("Array", "Bonus", "Features", "Observation", "Policy", "PRNGKeyArray", "Progress", "Scale")
+_ALIASES = (
+    "ApproximableCounter", "Array", "Bonus", "Counter", "Features", "Observation", "Policy", "PRNGKeyArray", "Progress",
+    "Rule", "Scale", "UpdateRule",
+)  # fmt: skip
 autodoc_type_aliases = {name: name for name in _ALIASES}
 python_maximum_signature_line_length = 100
 nitpick_ignore_regex = [

@@ -5,6 +5,9 @@ The lines that use dorax are marked by a comment; the rest is an ordinary DQN.
 python examples/single_file_dqn.py
 """
 
+# PyTorch need not be installed where types are checked.
+# pyright: reportMissingImports=false
+
 import argparse
 
 import gymnasium
@@ -24,9 +27,12 @@ def main(steps: int = 40_000, size: int = 10, num_envs: int = 4, seed: int = 0) 
     envs = dorax.VectorEValueBonus(envs, counter=dorax.EValues(0.9), scale=0.0)
     rule = dorax.LLL(dorax.Softmax(temperature=0.1))  # dorax: chooses actions by Q and counts
 
-    states = envs.single_observation_space.n
-    q_network, target = (torch.nn.Linear(states, envs.single_action_space.n) for _ in range(2))
-    torch.nn.init.zeros_(q_network.weight), torch.nn.init.zeros_(q_network.bias)
+    assert isinstance(envs.single_observation_space, gymnasium.spaces.Discrete)
+    assert isinstance(envs.single_action_space, gymnasium.spaces.Discrete)
+    states = int(envs.single_observation_space.n)
+    q_network, target = (torch.nn.Linear(states, int(envs.single_action_space.n)) for _ in range(2))
+    for weights in q_network.parameters():
+        torch.nn.init.zeros_(weights)
     target.load_state_dict(q_network.state_dict())
     optimiser = torch.optim.Adam(q_network.parameters(), lr=3e-3)
     one_hot = torch.eye(states)

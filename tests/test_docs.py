@@ -84,7 +84,7 @@ def extension(monkeypatch):
 
 
 def test_the_readme_and_the_pages_have_examples():
-    assert sum(example.id.startswith("README") for example in EXAMPLES) >= 2
+    assert sum(str(example.id).startswith("README") for example in EXAMPLES) >= 2
     assert len(EXAMPLES) >= 15
 
 

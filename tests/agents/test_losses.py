@@ -71,7 +71,8 @@ def squared_visits(outputs, form):
 )
 def test_the_gradient_of_the_loss_of_a_counter_is_that_of_half_the_squared_error_the_target_held_fixed(form, squared):
     with jax.enable_x64(True):
-        loss = lambda outputs, successor: counter_loss(form, outputs, ACTION, successor, ENDS)  # noqa: E731
+        action, ends = jnp.asarray(ACTION), jnp.asarray(ENDS)
+        loss = lambda outputs, successor: counter_loss(form, outputs, action, successor, ends)  # noqa: E731
         slope, passed_on = jax.jit(jax.grad(loss, argnums=(0, 1)))(OUTPUTS, SUCCESSOR)
         expected = jax.jit(jax.grad(lambda outputs: squared(outputs, form)))(OUTPUTS)
         np.testing.assert_allclose(slope, expected, rtol=1e-9, atol=1e-15)

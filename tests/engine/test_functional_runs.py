@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 import dorax
 from dorax.engine import running, training
@@ -82,17 +83,17 @@ DICE = dorax.LinearAgent(  # to whom every random number matters
     discount=0.9,
 )
 LONG = DriftParams(push=0.0, noise=0.04, max_steps_in_episode=1000)  # episodes of all lengths
-RECORDS = {"test_every": TEST_EVERY, "maps": dorax.Maps((8, 4), every=8)}
+RECORDS: dict[str, Any] = {"test_every": TEST_EVERY, "maps": dorax.Maps((8, 4), every=8)}
 
 
-def run(seeds=4, **options):
+def run(seeds: int | list[int] = 4, **options: Any) -> xr.Dataset:
     """Everywhere the same structure, with pauses for maps and with tests: a compilation takes seconds."""
     return dorax.train(DICE, DRIFT, EPISODES, seeds, **RECORDS | options).data
 
 
-def run_and_weights(seeds=4, **options):
+def run_and_weights(seeds: int = 4, **options: Any):
     """A run, and what its learners ended with."""
-    result = dorax.train(DICE, DRIFT, EPISODES, seeds, **RECORDS | {"learners": seeds} | options)
+    result = dorax.train(DICE, DRIFT, EPISODES, seeds, learners=seeds, **RECORDS | options)
     return result.data, np.stack([result.learner(seed).memory for seed in result.data.seed.values])
 
 
@@ -218,7 +219,7 @@ def test_the_map_of_counts_is_what_the_learner_counts_at_the_centres_of_the_bins
     data, weights = usual
     coder = TileCoder([-1.0, -1.0], [1.0, 1.0], 5, 4)
     for (i, j), _ in np.ndenumerate(np.zeros((8, 4))):
-        centre = np.float32([-1 + (i + 0.5) / 4, -1 + (j + 0.5) / 2])
+        centre = np.array([-1 + (i + 0.5) / 4, -1 + (j + 0.5) / 2], np.float32)
         counts = np.maximum(weights[..., 1][:, coder.active(centre)].sum(axis=1), 0).sum(axis=-1)
         np.testing.assert_allclose(data["count"].isel(snapshot=-1, bin_0=i, bin_1=j), counts, rtol=1e-5, atol=1e-6)
 
@@ -314,10 +315,11 @@ def test_an_infinite_observation_is_no_observation_even_where_there_is_no_bound(
             dorax.train(boundless, Drift(math.inf), 2, params=STILL._replace(fault_of_observation=x))
 
 
-def untrained(agent, env, **options):
+def untrained(agent: Any, env: Any, **options: Any):
     """A run whose refusal, if there is one, comes before any lane is made."""
+    given: dict[str, Any] = {"episodes": EPISODES} | options
     with mock.patch.object(training, "new_lanes", side_effect=AssertionError("training began")):
-        return dorax.train(agent, env, **{"episodes": EPISODES} | options)
+        return dorax.train(agent, env, **given)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,8 @@ def test_rows_reach_every_update_once_and_in_full():
 def test_many_games_are_the_same_bit_for_bit_alone_and_in_company_and_with_tests():
     mdp = mdps.bridge(4)
     alone = dorax.train(Walker(), mdp, steps=600, seeds=[3]).learner()
-    for others in ({"seeds": [3, 4, 5]}, {"seeds": [3], "test_every": 5}, {"seeds": [3], "lanes": 70}):
+    company: list[dict[str, Any]] = [{"seeds": [3, 4, 5]}, {"seeds": [3], "test_every": 5}, {"seeds": [3], "lanes": 70}]
+    for others in company:
         again = dorax.train(Walker(), mdp, steps=600, **others).learner(3)
         jax.tree.map(np.testing.assert_array_equal, again, alone)
 

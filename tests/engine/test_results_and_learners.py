@@ -1,5 +1,7 @@
 """What comes back from training: a labelled dataset, and learners to save, to evaluate, to film, to train further."""
 
+from typing import Any
+
 import gymnasium
 import jax
 import numpy as np
@@ -128,12 +130,14 @@ def test_a_solved_bridge_is_crossed_in_our_world_and_in_gymnasium_s():
 @pytest.mark.parametrize("env", ["own", "Gymnasium's"])
 def test_a_film_shows_the_learner_at_play(trained, family, env, tmp_path):
     from PIL import Image
+    from PIL.GifImagePlugin import GifImageFile
 
     env = AGENTS[family][1] if env == "own" else {"tables": "dorax/Bridge-v0"}.get(family, "MountainCar-v0")
     if family == "tables" and isinstance(env, str):
         env = gymnasium.make(env, length=4, render_mode="rgb_array")
     dorax.play(trained[family].learner(), env, tmp_path / "film.gif", steps=5)
     with Image.open(tmp_path / "film.gif") as film:
+        assert isinstance(film, GifImageFile)
         assert film.n_frames >= 1
         assert film.size[0] > 300
 
@@ -176,7 +180,9 @@ def test_an_agent_with_parts_of_your_own_is_given_again_to_load_it(tmp_path):
     learner.save(tmp_path / "own.npz")
     with pytest.raises(dorax.InvalidInput, match="your own code"):
         dorax.load(tmp_path / "own.npz")
-    np.testing.assert_array_equal(dorax.load(tmp_path / "own.npz", agent).q_table, learner.q_table)
+    loaded = dorax.load(tmp_path / "own.npz", agent)
+    assert isinstance(loaded, dorax.TabularLearner)
+    np.testing.assert_array_equal(loaded.q_table, learner.q_table)
 
 
 def test_what_a_learner_cannot_use_is_refused(trained):
@@ -188,7 +194,7 @@ def test_what_a_learner_cannot_use_is_refused(trained):
         (lambda: tiles.observe([0.0, 0.0], 1, np.inf, [0.0, 0.0], False), "reward is inf"),
         (lambda: dorax.evaluate(tiles, mdps.bridge(4)), "3 actions"),
         (lambda: dorax.evaluate(tiles, 7), "the environment is 7"),
-        (lambda: dorax.play(None, CAR), "learner is None"),
+        (lambda: dorax.play(None, CAR), "learner is None"),  # pyright: ignore[reportArgumentType]  # what is refused
         (lambda: dorax.train(tiles, dorax.envs.SparseAcrobot(), 2), "of the same kind and size"),
     ):
         with pytest.raises(dorax.InvalidInput, match=words):
@@ -198,6 +204,7 @@ def test_what_a_learner_cannot_use_is_refused(trained):
 def test_a_policy_alone_is_sampled_from():
     agent = dorax.TabularAgent(rule=dorax.Softmax(1.0))
     assert agent.rule == dorax.Sample(dorax.Softmax(1.0))
-    for bad in (dorax.LLL, lambda values: values, None, 3):
+    no_rules: list[Any] = [dorax.LLL, lambda values: values, None, 3]
+    for bad in no_rules:
         with pytest.raises(dorax.InvalidInput, match="rule is"):
             dorax.TabularAgent(rule=bad)

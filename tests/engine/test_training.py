@@ -76,4 +76,4 @@ def test_an_option_that_an_agent_does_not_support_is_refused_in_one_line(agent, 
 
 def test_an_option_that_nobody_knows_is_an_error():
     with pytest.raises(TypeError, match="tables"):
-        dorax.train(TABULAR, BRIDGE, 5, tables=True)
+        dorax.train(TABULAR, BRIDGE, 5, tables=True)  # pyright: ignore[reportCallIssue]  # what is refused

@@ -116,17 +116,17 @@ def test_the_same_seeds_and_actions_play_the_same_game_in_grey_and_in_colours():
     def grey(actions):
         games = AtariGames("freeway", 1)
         games.begin([7])
+        frames = []
         for action in actions:
             games.act(np.asarray([action]))
-            frame = games.arrive().frame[0]
+            frames.append(games.arrive().frame[0])
         games.close()
-        return frame
+        return frames[-1]
 
     def coloured(actions):
         screen = Screen("freeway")
         assert screen.begin(7).shape == (210, 160, 3)
-        for action in actions:
-            picture = screen.step(action)
+        picture = [screen.step(action) for action in actions][-1]
         return picture.mean(axis=2)[np.linspace(0, 209, 84).astype(int)][:, np.linspace(0, 159, 84).astype(int)]
 
     walks, stays = [1] * 30, [0] * 30

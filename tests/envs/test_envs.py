@@ -45,10 +45,14 @@ def test_every_environment_keeps_gymnasium_s_contract(name, mode, monkeypatch):
 def test_text_shows_the_visitor_once_and_where_it_stands(name):
     env = gymnasium.make(name, render_mode="ansi")
     state, _ = env.reset(seed=0)
-    mdp = env.unwrapped.mdp
+    assert isinstance(env.unwrapped, FiniteEnv)
+    layout = env.unwrapped.mdp.layout
+    assert layout is not None
     for action in (0, 0):
-        rows = env.render().splitlines()
-        row, column = mdp.layout.cells[state]
+        text = env.render()
+        assert isinstance(text, str)
+        rows = text.splitlines()
+        row, column = layout.cells[state]
         assert "".join(rows).count("@") == 1
         assert rows[row][column] == "@"
         state = env.step(action)[0]
@@ -58,13 +62,16 @@ def test_text_shows_the_visitor_once_and_where_it_stands(name):
 def test_an_image_shows_the_visitor_in_the_middle_of_its_cell_alone(name):
     env = gymnasium.make(name, render_mode="rgb_array")
     state, _ = env.reset(seed=0)
-    mdp = env.unwrapped.mdp
+    assert isinstance(env.unwrapped, FiniteEnv)
+    layout = env.unwrapped.mdp.layout
+    assert layout is not None
     for action in (0, 0):
         image = env.render()
-        height, width = len(mdp.layout.rows), len(mdp.layout.rows[0])
+        assert isinstance(image, np.ndarray)
+        height, width = len(layout.rows), len(layout.rows[0])
         cell = image.shape[0] // height
         assert image.shape == (cell * height, cell * width, 3)
-        row, column = mdp.layout.cells[state]
+        row, column = layout.cells[state]
         is_visitor = (image == VISITOR).all(axis=2)
         assert is_visitor[row * cell + cell // 2, column * cell + cell // 2]
         is_visitor[row * cell : (row + 1) * cell, column * cell : (column + 1) * cell] = False

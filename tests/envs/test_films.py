@@ -58,12 +58,14 @@ def test_an_action_that_is_not_there_has_no_bar_and_the_others_keep_theirs():
 
 def test_a_film_has_a_picture_a_moment_at_the_speed_asked_for_and_returns_the_last_score(tmp_path):
     from PIL import Image
+    from PIL.GifImagePlugin import GifImageFile
 
     path = tmp_path / "deep" / "film.gif"
     moments = (moment(action=i % 3, score=float(i)) for i in range(5))
     assert write_gif(path, moments, names(3), frames_a_second=4) == 4.0
     assert list(path.parent.iterdir()) == [path]
     with Image.open(path) as film:
+        assert isinstance(film, GifImageFile)
         assert film.format == "GIF"
         assert film.n_frames == 5
         assert film.size == (580, 420)

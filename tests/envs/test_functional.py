@@ -1,6 +1,7 @@
 """The functional environments are Gymnasium's, step by step, and keep gymnax's interface."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import equinox as eqx
 import gymnasium
@@ -33,9 +34,14 @@ def swinging(draw, velocity):
     return draw.integers(3) if draw.random() < 0.2 else 2 * (velocity > 0)
 
 
+def classic(name: str) -> Any:
+    """Gymnasium's own; what it makes is typed as any environment, without a `state`."""
+    return gymnasium.make(name).unwrapped
+
+
 def episode(name, start, policy, seed, steps):
     """Gymnasium's own from `start` to its end: actions, variables after each, whether each terminated."""
-    env, draw = gymnasium.make(name).unwrapped, np.random.default_rng(seed)
+    env, draw = classic(name), np.random.default_rng(seed)
     env.reset()
     env.state = np.array(start[:-1], np.float64)
     actions, variables, ends = [], [], [False]
@@ -89,11 +95,11 @@ def test_the_car_stops_at_the_left_wall_and_reaches_the_goal_when_gymnasium_s_do
 
 @in_float64
 def test_one_step_of_the_acrobot_is_gymnasium_s_from_wherever_it_may_be():
-    draw, theirs = np.random.default_rng(0), gymnasium.make("Acrobot-v1").unwrapped
+    draw, theirs = np.random.default_rng(0), classic("Acrobot-v1")
     # Half the starts at the corners, where angles wrap by several turns and velocities are cut off.
     shares = np.concatenate([draw.uniform(-1, 1, (500, 4)), draw.choice([-1, 1], (500, 4))])
     starts, actions = shares * np.pi * [1, 1, 4, 9], draw.integers(3, size=1000)
-    states = AcrobotState(*starts.T, time=np.zeros(1000, np.int32))
+    states = AcrobotState(*jnp.asarray(starts.T), time=jnp.zeros(1000, jnp.int32))
     variables, _, ends = jax.vmap(lambda state, action: replayed(ANGLES, state, action[None]))(states, actions)
     theirs.reset()
     for start, action, reached, is_end in zip(starts, actions, variables[:, 0], ends[:, 0], strict=True):
@@ -119,7 +125,7 @@ def at_rest(env, state):
 
 
 def test_the_acrobot_observes_what_gymnasium_s_does():
-    theirs = gymnasium.make("Acrobot-v1").unwrapped
+    theirs = classic("Acrobot-v1")
     expected, _ = theirs.reset(seed=0)
     _, start = ACROBOT.reset(jax.random.key(0))
     state = start._replace(**dict(zip(start._fields, theirs.state, strict=False)))
@@ -129,13 +135,14 @@ def test_the_acrobot_observes_what_gymnasium_s_does():
 
 @pytest.mark.parametrize(("env", "name", "steps"), PAIRS)
 def test_starts_are_distributed_as_gymnasium_s(env, name, steps):
-    theirs = gymnasium.make(name).unwrapped
+    theirs = classic(name)
     theirs.reset(seed=0)
     expected = np.array([(theirs.reset(), theirs.state)[1] for _ in range(2000)])
     _, state = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 2000))
     low, high = (-0.6, -0.4) if env == CAR else (-0.1, 0.1)
     for ours, sample in zip(state[:-1], expected.T, strict=True):
-        assert stats.ks_2samp(ours, sample).pvalue > 0.01
+        comparison: Any = stats.ks_2samp(ours, sample)
+        assert comparison.pvalue > 0.01
     assert low <= float(state[0].min()) < float(state[0].max()) <= high
     assert (state.time == 0).all()
 
@@ -163,7 +170,7 @@ def test_an_angle_next_to_half_a_turn_keeps_its_direction_and_its_bounds(turns):
     angles = np.float32((2 * turns + 1) * np.pi) + steps.astype(np.float32)
     angles = np.concatenate([angles, -angles])
     still = np.zeros_like(angles)
-    states = AcrobotState(angles, angles, still, still, time=np.zeros(len(angles), np.int32))
+    states = AcrobotState(*jnp.asarray([angles, angles, still, still]), time=jnp.zeros(len(angles), jnp.int32))
     wrapped = np.asarray(jax.jit(jax.vmap(lambda state: at_rest(ANGLES, state)))(states))[:, :2]
     assert (np.abs(wrapped) <= np.float32(np.pi)).all()
     expected = np.repeat(np.sin(angles.astype(np.float64))[:, None], 2, axis=1)
@@ -230,17 +237,17 @@ def test_equal_environments_are_one_static_argument():
 
 def test_an_unknown_way_to_observe_is_refused(refused):
     with refused("observes", "'pixels'", "vector, angles"):
-        SparseAcrobot("pixels")
+        SparseAcrobot("pixels")  # pyright: ignore[reportArgumentType]  # what is refused
 
 
 def test_spaces_tell_bounds_and_number_of_actions():
-    np.testing.assert_array_equal(check_spaces(CAR, CAR.default_params)[0], np.float32([-1.2, -0.07]))
+    np.testing.assert_array_equal(check_spaces(CAR, CAR.default_params)[0], np.array([-1.2, -0.07], np.float32))
     for env, variables in ((ACROBOT, 6), (ANGLES, 4)):
         low, high, number = check_spaces(env, env.default_params)
         assert low.shape == high.shape == (variables,)
         assert number == env.num_actions == 3
         np.testing.assert_array_equal(low, -high)
-    np.testing.assert_array_equal(high, np.float32(np.pi) * np.float32([1, 1, 4, 9]))
+    np.testing.assert_array_equal(high, np.float32(np.pi) * np.array([1, 1, 4, 9], np.float32))
 
 
 def with_spaces(observations, actions):
@@ -283,7 +290,7 @@ def test_an_environment_that_lacks_a_part_cannot_be_made():
         pass
 
     with pytest.raises(TypeError, match="abstract"):
-        Half()
+        Half()  # pyright: ignore[reportAbstractUsage]  # what is refused
 
 
 @in_float64

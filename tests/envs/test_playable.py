@@ -1,5 +1,7 @@
 """Whatever can be learned in can be played: as a Gymnasium environment that steps as the original does."""
 
+from typing import Any
+
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -53,6 +55,7 @@ functional = pytest.mark.parametrize("make", FUNCTIONAL.values(), ids=FUNCTIONAL
 def test_a_functional_environment_steps_as_it_does_by_itself(make):
     env, params, state_of = make()
     played, draw, step = playable(env), np.random.default_rng(0), jax.jit(env.step_env)
+    assert isinstance(played.action_space, gymnasium.spaces.Discrete)
     observation, _ = played.reset(seed=1)
     time = 0
     for _ in range(80):
@@ -120,6 +123,7 @@ def test_an_end_at_the_limit_is_terminal_and_not_truncated():
         length += 1
     played = SimulatedEnv(CAR, CAR.default_params._replace(max_steps_in_episode=length))
     observation, _ = played.reset(seed=0)
+    outcome = None
     for _ in range(length):
         observation, *outcome, _ = played.step(2 if observation[1] > 0 else 0)
     assert outcome == [1.0, True, False]
@@ -151,6 +155,7 @@ def test_a_gymnasium_environment_is_played_as_it_is():
 @pytest.mark.parametrize("name", ["CartPole-v1", "FrozenLake-v1", "dorax/Bridge-v0", "dorax/SparseAcrobot-v0"])
 def test_an_id_is_the_environment_of_that_name(name):
     played, expected = playable(name), gymnasium.make(name)
+    assert played.spec is not None
     assert played.spec.id == name
     for env in (played, expected):
         env.action_space.seed(0)
@@ -175,7 +180,7 @@ def test_there_is_a_picture_of_every_step(make):
     played = playable(make(), render_mode="rgb_array")
     assert played.render_mode == "rgb_array"
     played.reset(seed=0)
-    pictures = [played.render()]
+    pictures: list[Any] = [played.render()]
     for action in (0, 1, 1, 1, 1, 1, 1, 1):
         played.step(action)
         pictures.append(played.render())
@@ -191,11 +196,12 @@ def test_there_is_a_picture_of_every_step(make):
 def test_ours_are_drawn_as_gymnasium_draws_its_own(env, name):
     played, theirs = playable(env, render_mode="rgb_array"), gymnasium.make(name, render_mode="rgb_array")
     theirs.reset(seed=0)
+    theirs_inside: Any = theirs.unwrapped
     observation, _ = played.reset(seed=0)
     for action in (0, 0, 2, 0):
         observation = played.step(action)[0]
     state = np.asarray(of_vector(observation, 0)[:-1]) if env is VECTOR else observation
-    theirs.unwrapped.state = np.asarray(state, float)
+    theirs_inside.state = np.asarray(state, float)
     assert np.mean(played.render() != theirs.render()) < 1e-3  # rounding may move an edge by a pixel
 
 

@@ -12,6 +12,9 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install chromium to test the page in it")
 
 MAZE = mdps.maze("########\n#S..#..#\n#.#.#.##\n#.~...G#\n########")
+assert MAZE.layout is not None
+assert MAZE.action_names is not None
+CELLS, ACTION_NAMES = MAZE.layout.cells, MAZE.action_names
 NAMES = ("e-values", "visits")
 EPISODES = 25
 LAST = EPISODES
@@ -89,7 +92,7 @@ def assert_shows(page, recordings, frame, state):
 def point_at(page, agent, kind, state):
     """The mouse in the middle of a cell."""
     svg = page.locator(f'[data-agent="{agent}"] [data-map="{kind}"] svg')
-    row, column = MAZE.layout.cells[state]
+    row, column = CELLS[state]
     place = svg.evaluate(
         "(svg, [x, y]) => { const at = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM()); return [at.x, at.y]; }",
         [20 * column + 10, 20 * row + 10],
@@ -156,7 +159,7 @@ def test_arrows_point_along_the_actions_of_highest_value(page, recordings):
     assert groups.count() == MAZE.reachable.sum()
     for group, state in zip(groups.all(), np.flatnonzero(MAZE.reachable), strict=True):
         best = q[state] == q[state].max()
-        expected = {f"rotate({turns[name]})" for name, is_best in zip(MAZE.action_names, best, strict=True) if is_best}
+        expected = {f"rotate({turns[name]})" for name, is_best in zip(ACTION_NAMES, best, strict=True) if is_best}
         drawn = group.locator("path").evaluate_all(
             "marks => marks.filter(mark => mark.style.display !== 'none').map(mark => mark.getAttribute('transform'))"
         )
@@ -167,7 +170,7 @@ def test_the_line_is_the_path_of_the_episode(page, recordings):
     page.locator("#slider").fill("5")
     path = recordings["visits"].frames[5].path
     drawn = page.locator('[data-agent="1"] polyline.path').get_attribute("points").split()
-    centres = [f"{20 * column + 10},{20 * row + 10}" for row, column in (MAZE.layout.cells[state] for state in path)]
+    centres = [f"{20 * column + 10},{20 * row + 10}" for row, column in (CELLS[state] for state in path)]
     assert drawn[: len(path)] == centres
     page.get_by_label("path").uncheck()
     assert not page.locator('[data-agent="1"] polyline.path').is_visible()
@@ -227,9 +230,9 @@ def test_the_keyboard_walks_the_cells_of_a_map_over_what_is_no_cell_and_back(pag
     assert_shows(page, recordings, LAST, state=1)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")  # over the wall
-    assert_shows(page, recordings, LAST, state=MAZE.layout.cells.index((1, 5)))
+    assert_shows(page, recordings, LAST, state=CELLS.index((1, 5)))
     page.keyboard.press("ArrowUp")  # nothing there
-    assert_shows(page, recordings, LAST, state=MAZE.layout.cells.index((1, 5)))
+    assert_shows(page, recordings, LAST, state=CELLS.index((1, 5)))
     assert page.locator("#said").inner_text().startswith("row 2, col 6: visits")
     assert index(page) == LAST, "within a map the arrows walk cells, not episodes"
     page.keyboard.press("Escape")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,8 @@ def test_a_name_is_a_world(name):
 
 def test_a_frozen_lake_is_drawn_as_gymnasium_draws_it():
     lake = explorer.world("FrozenLake-v1")
+    assert lake.layout is not None
+    assert lake.action_names is not None
     assert lake.layout.rows == ("S...", ".#.#", "...#", "#..G")
     # South from the start, if it does not slip, leads to the cell below.
     below = lake.layout.cells.index((1, 0))
@@ -41,7 +44,8 @@ def test_every_agent_has_a_name_and_its_discounts():
 
 def test_a_temperature_grows_with_what_there_is_to_gain():
     def temperature(mdp):
-        return explorer.agents(["softmax"], mdp, 0.9, 0.9)["softmax"].rule.policy.temperature
+        rule: Any = explorer.agents(["softmax"], mdp, 0.9, 0.9)["softmax"].rule
+        return rule.policy.temperature
 
     assert temperature(mdps.bridge(3)) == pytest.approx(1.0)
     assert temperature(mdps.bridge(3, normalised=True)) == pytest.approx(0.1)
@@ -71,7 +75,9 @@ def test_what_cannot_be_explored_is_one_line(capsys, tmp_path, arguments, words)
 
 
 def data_of(page):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
 
 
 def test_a_drawn_maze_becomes_one_page_that_loads_nothing(capsys, tmp_path):

@@ -48,7 +48,7 @@ def tiles_of(coder, point):
 def points_in(coder, number, seed=0, beyond=0.0):
     low, high = np.array(coder.low), np.array(coder.high)
     shares = np.random.default_rng(seed).uniform(-beyond, 1 + beyond, (number, len(low)))
-    return np.float32(low + shares * (high - low))
+    return (low + shares * (high - low)).astype(np.float32)
 
 
 @pytest.mark.parametrize("coder", EXACT, ids=named)

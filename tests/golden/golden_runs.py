@@ -163,7 +163,7 @@ def own_loop() -> Numbers:
             action = learner.act(state)
             actions.append(action)
             arrived, reward, terminated, truncated, _ = env.step(action)
-            learner.observe(state, action, reward, arrived, terminated, truncated)
+            learner.observe(state, action, float(reward), arrived, terminated, truncated)
             state, is_over = arrived, terminated or truncated
     found = {"loop/actions": np.asarray(actions), "loop/q": learner.q_table, "loop/count": learner.count_table}
     wrapped: dict[str, Any] = {
@@ -196,11 +196,13 @@ def explorer() -> Numbers:
 
 def count_form(discount: float, **options: Any) -> Any:
     """With all numbers given: a default is a constant, and the compiler rounds what it folds differently."""
-    return dorax.EValues(discount, **{"learning_rate": 0.5, "step_size": 1.0} | options)
+    numbers: dict[str, Any] = {"learning_rate": 0.5, "step_size": 1.0}
+    return dorax.EValues(discount, **numbers | options)
 
 
 def logistic_form(discount: float, **options: Any) -> Any:
-    return dorax.EValues(discount, form="logistic", **{"learning_rate": 0.5, "step_size": 0.5} | options)
+    numbers: dict[str, Any] = {"learning_rate": 0.5, "step_size": 0.5}
+    return dorax.EValues(discount, form="logistic", **numbers | options)
 
 
 def train_table(agent: Any, mdp: Any, episodes: int, seeds: Any, **options: Any) -> Any:
@@ -236,5 +238,6 @@ FAMILIES: dict[str, Callable[[], Numbers]] = {
 
 if __name__ == "__main__":
     jax.config.update("jax_num_cpu_devices", 2)
-    np.savez_compressed(PATH, **{name: array for family in FAMILIES.values() for name, array in family().items()})
+    arrays: dict[str, Any] = {name: array for family in FAMILIES.values() for name, array in family().items()}
+    np.savez_compressed(PATH, **arrays)
     sys.stdout.write(f"wrote {PATH}: {PATH.stat().st_size} bytes\n")

@@ -1,5 +1,7 @@
 """MDPs out of Gymnasium's transition tables."""
 
+from typing import Any
+
 import gymnasium
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ def test_our_cliff_is_gymnasium_s():
 
 @pytest.mark.parametrize("name", ["FrozenLake-v1", "FrozenLake8x8-v1", "Taxi-v4", "CliffWalking-v1"])
 def test_every_outcome_of_the_table_keeps_its_probability(name):
-    env = gymnasium.make(name).unwrapped
+    env: Any = gymnasium.make(name).unwrapped
     mdp = mdps.from_gymnasium(name)
     assert (mdp.states, mdp.actions) == (env.observation_space.n, env.action_space.n)
     for s, a in np.ndindex(mdp.states, mdp.actions):

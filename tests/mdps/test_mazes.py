@@ -68,7 +68,9 @@ def test_what_is_sealed_off_is_not_reachable():
 
 @pytest.mark.parametrize("text", ["S.G\n...", "\n\n S.G  \n ...\n\n", "S.G\r\n...\r\n"])
 def test_blank_lines_around_it_its_indentation_and_its_line_ends_do_not_matter(text):
-    assert mdps.maze(text).layout.rows == ("S.G", "...")
+    layout = mdps.maze(text).layout
+    assert layout is not None
+    assert layout.rows == ("S.G", "...")
 
 
 @pytest.mark.parametrize(

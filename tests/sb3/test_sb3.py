@@ -1,9 +1,13 @@
 """Under real Stable-Baselines3: run by `make test-sb3`."""
 
+# Stable-Baselines3 need not be installed where types are checked.
+# pyright: reportMissingImports=false
+
 import importlib.util
 import inspect
 import json
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -34,7 +38,7 @@ def one_thread():
     torch.set_num_threads(1)
 
 
-class Walk(gymnasium.Env):
+class Walk(gymnasium.Env[Any, Any]):
     """States 0, 1, 2, ...; ends as told after so many steps. The reward is the action."""
 
     action_space = spaces.Discrete(2)
@@ -48,7 +52,7 @@ class Walk(gymnasium.Env):
         self.at = 0
         return self._seen(), {}
 
-    def step(self, action):
+    def step(self, action) -> Any:
         self.at += 1
         is_over = self.at == self.length
         ends = {
@@ -141,7 +145,7 @@ def test_a_second_bonus_or_no_vec_env_is_refused(refused):
     with refused("has a bonus already"):
         VecEValueBonus(DummyVecEnv([lambda: dorax.EValueBonus(gymnasium.make("FrozenLake-v1"))]))
     with refused("a VecEnv"):
-        VecEValueBonus(gymnasium.make("FrozenLake-v1"))
+        VecEValueBonus(gymnasium.make("FrozenLake-v1"))  # pyright: ignore[reportArgumentType]  # what is refused
 
 
 def test_a_bonus_is_diagnosed_through_what_stable_baselines3_puts_around_it():
@@ -155,7 +159,9 @@ def test_algorithms_train_inside_the_bonus_and_can_be_diagnosed(algorithm):
     env = VecEValueBonus(make_vec_env("FrozenLake-v1", 2, seed=0))
     algorithm("MlpPolicy", env, seed=0, device="cpu").learn(512)
     assert env.exploration.steps >= 512
-    assert dorax.diagnose(env).visits.sum() == pytest.approx(env.exploration.steps, abs=2)  # two wait for an action
+    visits = dorax.diagnose(env).visits
+    assert visits is not None
+    assert visits.sum() == pytest.approx(env.exploration.steps, abs=2)  # two wait for an action
 
 
 @pytest.mark.parametrize("outer", ["vec", "gymnasium"])
@@ -225,11 +231,13 @@ def test_directed_dqn_needs_counts(refused):
     with refused("does not count the agent's observations"):
         DirectedDQN("MlpPolicy", make_vec_env("FrozenLake-v1", 1))
     with refused("rule is 3"):
-        DirectedDQN("MlpPolicy", VecEValueBonus(make_vec_env("FrozenLake-v1", 1)), rule=3)
+        DirectedDQN("MlpPolicy", VecEValueBonus(make_vec_env("FrozenLake-v1", 1)), rule=3)  # pyright: ignore[reportArgumentType]
 
 
 def example(name):
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -267,7 +275,8 @@ def test_rnd_pays_less_for_what_it_has_often_seen(monkeypatch):
         def step(self, action):
             return super().step(0)
 
-    problem = sb3_sparse.Problem("DQN", sb3_sparse.DQN, Nothing, {}, steps=800)
+    make: Any = Nothing  # which Gymnasium makes as well as an id
+    problem = sb3_sparse.Problem("DQN", sb3_sparse.DQN, make, {}, steps=800)
     monkeypatch.setitem(sb3_sparse.PROBLEMS, "nothing", problem)
     paid = sb3_sparse.fingerprint("nothing", sb3_sparse.RND, {"scale": 1.0})["paid"]  # in ten parts
     assert 0 <= paid[-1] < 0.2 * paid[1]  # the first part is inflated, while bonuses have no deviation yet

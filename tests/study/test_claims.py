@@ -50,7 +50,9 @@ def about(agent):
 
 
 def test_a_quick_run_is_not_judged_on_agents_that_it_leaves_out_and_a_full_run_has_all():
-    experiment = Experiment("fig", "", "", conditions=None, claims=[about("a"), about("b")], draw=None, order=0)
+    experiment = Experiment(
+        "fig", "", "", conditions=lambda size: [], claims=[about("a"), about("b")], draw=lambda *_: None, order=0
+    )
     conditions = {"a": ConditionResult("a", {})}
     assert [row["claim"] for row in judged("x", experiment, Results(conditions, QUICK))] == ["about a"]
     with pytest.raises(LeftOut):

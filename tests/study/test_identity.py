@@ -1,13 +1,15 @@
 import functools
+import importlib
+import sys
 from dataclasses import dataclass
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import dorax
 from dorax.engine.training import Training
-from dorax.study import identity
-from dorax.study.identity import key_of
+from dorax.study.identity import describe, key_of, with_imports
 
 
 @dataclass(frozen=True)
@@ -56,27 +58,30 @@ def test_functions_and_their_bound_arguments_count():
     assert len(keys) == 4
 
 
-def test_the_code_behind_a_condition_counts_and_its_comments_do_not(monkeypatch):
-    def key_with(source):
-        for cached in (identity._source_digest, identity._imports):
-            cached.cache_clear()
-        monkeypatch.setattr(
-            identity, "_tree", lambda module: identity.ast.parse(source if module == "dorax.core.counts" else "")
-        )
-        monkeypatch.setattr(identity, "_with_imports", lambda modules: {"dorax.core.counts"})
-        return key_of(Thing(1.0))
-
-    plain = key_with("def f(x):\n    return x + 1\n")
-    assert key_with('def f(x):  # one more\n    """Says more."""\n    return x + 1\n') == plain
-    assert key_with("def f(x):\n    return x + 2\n") != plain
-    for cached in (identity._source_digest, identity._imports):
-        cached.cache_clear()
+def test_the_code_behind_a_condition_counts_and_its_comments_do_not(monkeypatch, tmp_path):
+    sources = {
+        "plain": "def f(x):\n    return x + 1\n",
+        "commented": 'def f(x):  # one more\n    """Says more."""\n    return x + 1\n',
+        "changed": "def f(x):\n    return x + 2\n",
+    }
+    keys: dict[str, str] = {}
+    for name, source in sources.items():
+        # The same two modules of the package each time: the condition's own, and one that it imports.
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "imagined_part.py").write_text(source)
+        (folder / "imagined.py").write_text("from dorax.imagined_part import f\n\n\ndef g(x):\n    return f(x)\n")
+        monkeypatch.setattr(dorax, "__path__", [str(folder)])
+        with mock.patch.dict(sys.modules):
+            keys[name] = key_of(importlib.import_module("dorax.imagined").g)
+    assert keys["commented"] == keys["plain"]
+    assert keys["changed"] != keys["plain"]
 
 
 def test_a_training_rests_on_the_core_and_not_on_how_results_are_drawn():
-    modules = set()
-    identity.describe(Training(agent(), dorax.mdps.bridge(5), 10), modules)
-    behind = identity._with_imports(modules)
+    modules: set[str] = set()
+    describe(Training(agent(), dorax.mdps.bridge(5), 10), modules)
+    behind = with_imports(modules)
     assert {"dorax.core.counts", "dorax.engine.driver", "dorax.mdps.solve"} <= behind
     assert not any(name.startswith(("dorax.study", "dorax.experiments")) for name in behind)
 

@@ -44,6 +44,8 @@ def test_costs_are_what_is_paid_too():
 
 def test_visits_and_counts_stand_side_by_side():
     diagnosis = after(300, 0.0)
+    assert diagnosis.visits is not None
+    assert diagnosis.counts is not None
     assert diagnosis.visits.tolist() == [300]
     assert diagnosis.counts.tolist() == [300]  # every step is terminal: a plain visit
 

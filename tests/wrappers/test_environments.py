@@ -1,6 +1,7 @@
 import inspect
 import pickle
 from itertools import pairwise
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -13,20 +14,21 @@ import dorax
 from dorax.wrappers import GeneralizedCounts
 
 
-class Script(gymnasium.Env):
+class Script(gymnasium.Env[Any, Any]):
     """Walks through states that are written down: 0, 1, 2, ... , and ends as told after so many steps."""
 
-    observation_space, action_space = spaces.Discrete(8), spaces.Discrete(2)
+    observation_space: spaces.Space[Any] = spaces.Discrete(8)
+    action_space: spaces.Space[Any] = spaces.Discrete(2)
 
     def __init__(self, length=3, ending="terminated"):
         self.length, self.ending, self.at = length, ending, 0
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed=None, options=None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.at = 0
         return 0, {}
 
-    def step(self, action):
+    def step(self, action) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.at += 1
         is_over = self.at == self.length
         return (
@@ -355,12 +357,12 @@ def test_actions_of_a_rule_are_those_of_the_space():
 
 def test_each_wrapper_takes_its_own_kind_of_environment(refused):
     with refused("VectorEValueBonus"):
-        dorax.EValueBonus(SyncVectorEnv([Script]))
+        dorax.EValueBonus(SyncVectorEnv([Script]))  # pyright: ignore[reportArgumentType]  # what is refused
     with refused("EValueBonus around it"):
-        dorax.VectorEValueBonus(Script())
+        dorax.VectorEValueBonus(Script())  # pyright: ignore[reportArgumentType]
     for bonus in (dorax.EValueBonus, dorax.VectorEValueBonus):
         with refused("FrozenLake-v1", "gymnasium.", "VecEValueBonus"):
-            bonus("FrozenLake-v1")
+            bonus("FrozenLake-v1")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("mode", [None, "Sometimes"])
@@ -424,10 +426,10 @@ def test_an_observation_that_is_no_number_is_refused(refused):
         observation_space = spaces.Box(0, 1, (2,))
 
         def reset(self, *, seed=None, options=None):
-            return np.float32([0, 0]), {}
+            return np.array([0, 0], np.float32), {}
 
         def step(self, action):
-            return np.float32([0, np.nan]), 0.0, False, False, {}
+            return np.array([0, np.nan], np.float32), 0.0, False, False, {}
 
     env = dorax.EValueBonus(Broken())
     env.reset()
@@ -451,7 +453,7 @@ def test_other_peoples_values_and_our_counts_choose_actions_together():
 @pytest.mark.parametrize("is_dict", [False, True])
 def test_a_rule_sees_the_counts_of_each_environment_where_observations_have_parts(is_dict):
     class Parts(Script):
-        parts = {"row": spaces.Discrete(2), "column": spaces.Discrete(2)}  # noqa: RUF012
+        parts: dict[str, spaces.Space[Any]] = {"row": spaces.Discrete(2), "column": spaces.Discrete(2)}  # noqa: RUF012
         observation_space = spaces.Dict(parts) if is_dict else spaces.Tuple(parts.values())
 
         def __init__(self, column):

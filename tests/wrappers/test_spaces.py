@@ -1,17 +1,18 @@
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
 
-from dorax.wrappers.spaces import enumerate_actions, enumeration, fingerprint, unbatched
+from dorax.wrappers.spaces import Enumeration, enumerate_actions, enumeration, fingerprint, unbatched
 
 COUNTABLE = [
     spaces.Discrete(5),
     spaces.Discrete(3, start=-1),
     spaces.MultiDiscrete([2, 3, 4]),
-    spaces.MultiDiscrete([[2, 3], [4, 1]]),
+    spaces.MultiDiscrete(np.array([[2, 3], [4, 1]])),
     spaces.MultiDiscrete([2, 2], start=[5, -5]),
     spaces.MultiBinary(3),
     spaces.Tuple([spaces.Discrete(2), spaces.MultiDiscrete([3, 2])]),
@@ -19,7 +20,13 @@ COUNTABLE = [
 ]
 
 
-def points(space):
+def enumerated(space: spaces.Space[Any]) -> Enumeration:
+    found = enumeration(space)
+    assert found is not None
+    return found
+
+
+def points(space: spaces.Space[Any]) -> Any:
     """All points of a space, written down one by one."""
     match space:
         case spaces.Discrete():
@@ -27,8 +34,8 @@ def points(space):
         case spaces.MultiDiscrete():
             ranges = [range(s, s + n) for n, s in zip(space.nvec.ravel(), np.ravel(space.start), strict=True)]
             return [np.array(point).reshape(space.shape) for point in itertools.product(*ranges)]
-        case spaces.MultiBinary():
-            return [np.array(point, np.int8) for point in itertools.product((0, 1), repeat=space.n)]
+        case spaces.MultiBinary(n=int() as n):
+            return [np.array(point, np.int8) for point in itertools.product((0, 1), repeat=n)]
         case spaces.Tuple():
             return list(itertools.product(*map(points, space.spaces)))
         case spaces.Dict():
@@ -38,13 +45,13 @@ def points(space):
 
 @pytest.mark.parametrize("space", COUNTABLE, ids=str)
 def test_every_point_of_a_countable_space_has_a_number_of_its_own(space):
-    size, index_of = enumeration(space)
+    size, index_of = enumerated(space)
     assert sorted(index_of(point) for point in points(space)) == list(range(size))
 
 
 def test_a_space_of_more_points_than_any_integer_of_numpy_still_tells_them_apart():
     space = spaces.MultiDiscrete([10] * 40)
-    size, index_of = enumeration(space)
+    size, index_of = enumerated(space)
     assert size == 10**40
     assert index_of(np.full(40, 9)) == 10**40 - 1
     assert index_of(np.r_[1, np.zeros(39, int)]) == 10**39
@@ -62,7 +69,7 @@ def test_points_that_come_together_are_taken_apart_as_gymnasium_puts_them_togeth
     space.seed(0)
     several = [space.sample() for _ in range(3)]
     together = concatenate(space, several, create_empty_array(space, 3))
-    index_of = enumeration(space).index_of
+    index_of = enumerated(space).index_of
     assert [index_of(point) for point in unbatched(space, together)] == [index_of(point) for point in several]
     assert unbatched(space, several) is several
 
@@ -79,13 +86,13 @@ def test_spaces_that_are_written_alike_are_told_apart():
 
 @pytest.mark.parametrize("value", [2.7, np.nan, np.inf, None, np.array([1, 2]), "?"], ids=str)
 def test_what_is_no_whole_number_is_no_state(value):
-    assert enumeration(spaces.Discrete(4, start=-2)).index_of(value) < 0
+    assert enumerated(spaces.Discrete(4, start=-2)).index_of(value) < 0
 
 
 @pytest.mark.parametrize("value", [[0, 0, 4], [0, -1, 0], [0, 0], [0, 0, 0, 0], [0, 0.5, 0], [0, np.nan, 0]])
 def test_what_is_not_of_the_space_has_no_number(value):
-    assert enumeration(spaces.MultiDiscrete([2, 3, 4])).index_of(np.array(value)) < 0
-    assert enumeration(spaces.Tuple([spaces.MultiDiscrete([2, 3, 4])])).index_of((np.array(value),)) < 0
+    assert enumerated(spaces.MultiDiscrete([2, 3, 4])).index_of(np.array(value)) < 0
+    assert enumerated(spaces.Tuple([spaces.MultiDiscrete([2, 3, 4])])).index_of((np.array(value),)) < 0
 
 
 def test_continuous_actions_are_refused_with_a_clear_word(refused):

@@ -107,7 +107,7 @@ def test_environments_share_their_counts_and_have_their_own_transitions():
     assert counts.visit(1, 0, True, False, 1) == 2
 
 
-BOX = spaces.Box(np.float32([0, 0]), np.float32([1, 1]))
+BOX = spaces.Box(np.array([0, 0], np.float32), np.array([1, 1], np.float32))
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.floats(0, 1, width=32)), min_size=1, max_size=20))
@@ -184,7 +184,7 @@ def test_random_codes_count_visits_from_pictures(is_busy):
         state = arrived
     known = counts.of([pixels(state, 4000, is_busy) for state in range(64)])
     ranks = [np.argsort(np.argsort(x.ravel())) for x in (known, visits)]
-    assert np.corrcoef(*ranks)[0, 1] > 0.7
+    assert np.corrcoef(ranks[0], ranks[1])[0, 1] > 0.7
     assert 0.5 < known.sum() / visits.sum() < 2
 
 
@@ -283,11 +283,11 @@ def test_spaces_that_cannot_be_counted_are_refused(refused):
     with refused("Box, with Tiles"):
         GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features=Tiles())
     with refused("tiles is"):
-        GeneralizedCounts(BOX, spaces.Discrete(2), features=Tiles(tiles=2.5))
+        GeneralizedCounts(BOX, spaces.Discrete(2), features=Tiles(tiles=2.5))  # pyright: ignore[reportArgumentType]  # what is refused
     with refused("low is (0, 0, 0)"):
         GeneralizedCounts(BOX, spaces.Discrete(2), features=Tiles(low=[0, 0, 0]))
     with refused("features is 'tiles'"):
-        GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features="tiles")
+        GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features="tiles")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("features", [Tiles(), KWinners(units=64), Table()], ids=str)

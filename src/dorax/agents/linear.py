@@ -1,5 +1,8 @@
 """Agents with tile coding: Q and the counter's output as sums of the weights of active tiles."""
 
+# JAX: typed in part only.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +15,10 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
+from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount
+from dorax.core.counters import ApproximableCounter, ApproximatedCounter
+from dorax.core.rules import Rule
 from dorax.core.schedules import at_step
 from dorax.core.targets import q_target
 from dorax.engine.learner import Learner
@@ -41,9 +47,9 @@ class LinearAgent(eqx.Module):
         initial_scale: the standard deviation of Q's first weights.
     """
 
-    rule: Any = eqx.field(converter=as_rule)
-    counter: Any = None
-    bonus: Any = None
+    rule: Rule = eqx.field(converter=as_rule)
+    counter: ApproximableCounter | None = None
+    bonus: Bonus | None = None
     features: Tiles = eqx.field(default=Tiles(), static=True)
     learning_rate: Array = 0.1
     discount: Array = 0.99
@@ -55,7 +61,7 @@ class LinearAgent(eqx.Module):
         check_at_least("initial_scale", self.initial_scale, 0)
         check_rule(self.rule)
         check_optional_counter(self.rule, self.counter, self.bonus)
-        if not isinstance(self.features, Tiles):
+        if not isinstance(self.features, Tiles):  # pyright: ignore[reportUnnecessaryIsInstance]  # from users
             raise InvalidInput(f"features is {self.features!r}; a LinearAgent supports Tiles")
 
     def check_env(self, env: Any) -> None:
@@ -82,7 +88,7 @@ class TileAlgorithm(eqx.Module):
     """An agent with tiles in one environment, with one game. Its memory is a table, tiles x actions x (Q, counter)."""
 
     agent: LinearAgent
-    counter: Any
+    counter: ApproximatedCounter | None
     coder: TileCoder
     actions: int = eqx.field(static=True)
     games: int = eqx.field(default=1, static=True)
@@ -123,11 +129,11 @@ class TileAlgorithm(eqx.Module):
         """Move the weights of the visited pair's active tiles, and no others."""
         pair = weights.at[step.features[0], step.action[0]]
         now = jnp.sum(pair.get(mode="promise_in_bounds"), axis=0)
-        reached, terminated = jax.tree.map(lambda leaf: leaf[0], step.next_view), step.terminated[0]
-        target = q_target(step.reward[0], terminated, jnp.max(reached.values), self.agent.discount)
+        values, outputs, terminated = step.next_view.values[0], step.next_view.outputs[0], step.terminated[0]
+        target = q_target(step.reward[0], terminated, jnp.max(values), self.agent.discount)
         counter, changes = self.counter, []
         if counter is not None:
-            error = counter.error(now[1], reached.outputs[step.next_action[0]], terminated)
+            error = counter.error(now[1], outputs[step.next_action[0]], terminated)
             changes = [counter.step * error]
             if self.agent.bonus is not None:
                 # The bonus uses the count after this visit: before it, c may be 0 and the bonus infinite.

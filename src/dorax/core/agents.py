@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from dorax.core.checks import InvalidInput, in_brief
 from dorax.core.policies import EpsilonGreedy, Softmax
-from dorax.core.rules import LLL, UCB, Deficit, Sample
+from dorax.core.rules import LLL, UCB, Deficit, Rule, Sample
 
 
-def as_rule(rule: Any) -> Any:
+def as_rule(rule: Rule | EpsilonGreedy | Softmax) -> Rule:
     """Turn a policy into a rule that samples from it.
 
     Args:

@@ -6,10 +6,20 @@ Reported returns never include it.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import equinox as eqx
 
 from dorax.core.arrays import Array, as_float, namespace
 from dorax.core.checks import check_at_least, check_finite
+
+
+class Bonus(Protocol):
+    """What an agent adds to the reward of a step."""
+
+    def __call__(self, count: Array, learning_rate: Array, /) -> Array:
+        """The bonus of a pair's count after this visit; `learning_rate` is the counter's, alpha_E."""
+        ...
 
 
 class InverseCount(eqx.Module):

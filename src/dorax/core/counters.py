@@ -57,6 +57,29 @@ class Counter(Protocol):
         ...
 
 
+class ApproximatedCounter(Protocol):
+    """What agents with function approximators ask of a counter; see `EValues`."""
+
+    @property
+    def step(self) -> Array:
+        """The share of the error that one visit corrects."""
+        ...
+
+    def rate(self) -> Array: ...
+
+    def count(self, output: Array) -> Array: ...
+
+    def visited_count(self, output: Array, error: Array) -> Array: ...
+
+    def error(self, output: Array, successor_output: Array, terminated: Array) -> Array: ...
+
+
+class ApproximableCounter(Protocol):
+    """A counter with a form for function approximators."""
+
+    def approximated(self) -> ApproximatedCounter: ...
+
+
 class Visits(eqx.Module):
     """Plain visit counts."""
 

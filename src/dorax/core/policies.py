@@ -7,13 +7,21 @@ values to log-probabilities can be used as a policy.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
 import numpy as np
 
 from dorax.core.arrays import Array, as_float, guarded_log, namespace
 from dorax.core.checks import check_at_least, check_probability
+
+
+class Policy(Protocol):
+    """A stochastic rule f(a|s)."""
+
+    def __call__(self, values: Array, /) -> Array:
+        """The log-probabilities of the actions, given their values."""
+        ...
 
 
 class EpsilonGreedy(eqx.Module):

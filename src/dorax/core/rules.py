@@ -7,17 +7,23 @@ The rules that use counts are deterministic except for ties, which the random nu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import numpy as np
 
 from dorax.core.arrays import Array, as_float, draw, namespace
 from dorax.core.checks import InvalidInput, check_at_least
+from dorax.core.policies import Policy
 
-Policy = Callable[[Any], Any]
+
+class Rule(Protocol):
+    """How an agent chooses actions."""
+
+    def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array, /) -> Array:
+        """The index of an action, from the values and counts of all, the steps so far and a uniform number."""
+        ...
 
 
 class Sample(eqx.Module):

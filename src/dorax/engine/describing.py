@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import numpy as np
@@ -27,7 +27,7 @@ def _described(thing: Any) -> Any:
     if thing is None or isinstance(thing, bool | int | float | str):
         return thing
     if isinstance(thing, tuple | list):
-        return {"tuple": [_described(item) for item in thing]}
+        return {"tuple": [_described(item) for item in cast("Sequence[Any]", thing)]}
     if is_dataclass(thing) and not isinstance(thing, type) and type(thing).__module__.startswith("dorax."):
         return {
             "type": type(thing).__name__,
@@ -41,10 +41,11 @@ def _described(thing: Any) -> Any:
 
 def rebuilt(data: Any, classes: Mapping[str, type]) -> Any:
     """The agent that `plain` made plain data of, out of these classes alone."""
-    if isinstance(data, dict) and set(data) == {"tuple"}:
-        return tuple(rebuilt(item, classes) for item in data["tuple"])
     if isinstance(data, dict):
-        return classes[data["type"]](**{name: rebuilt(value, classes) for name, value in data["fields"].items()})
+        parts = cast("dict[str, Any]", data)
+        if set(parts) == {"tuple"}:
+            return tuple(rebuilt(item, classes) for item in parts["tuple"])
+        return classes[parts["type"]](**{name: rebuilt(value, classes) for name, value in parts["fields"].items()})
     if data is None or isinstance(data, bool | int | float | str):
         return data
     raise TypeError(f"{data!r} describes nothing")

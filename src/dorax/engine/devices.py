@@ -1,5 +1,8 @@
 """One JAX device a core: lanes are sharded over devices, and XLA's own threads are slow at small kernels."""
 
+# JAX: typed in part only.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import os

@@ -1,5 +1,8 @@
 """A learner: an agent that has learned something, to act, to look into, to save and to train further."""
 
+# JAX: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import os
@@ -10,11 +13,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Int
 
 from dorax.archive import read_archive, write_archive
 from dorax.core.checks import InvalidInput
 from dorax.engine.describing import plain, words_of
-from dorax.engine.protocols import Step
+from dorax.engine.protocols import Agent, Algorithm, Step, View
 from dorax.engine.settings import as_arrays
 from dorax.envs.simulation import EnvSpec
 
@@ -38,7 +42,7 @@ class Learner:
         random: the generator of its random numbers.
     """
 
-    def __init__(self, agent: Any, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> None:
+    def __init__(self, agent: Agent, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> None:
         self.agent, self.spec, self.steps = agent, spec, steps
         self._algorithm: Any = self._algorithm_of(as_arrays(agent))
         self._key = jax.random.key(np.uint32(seed))
@@ -182,20 +186,23 @@ def read_learner(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
 
 
 @eqx.filter_jit
-def _view(algorithm: Any, memory: Any, here: Any) -> Any:
-    return jax.tree.map(lambda leaf: leaf[0], algorithm.view(memory, here[None]))
+def _view(algorithm: Algorithm[Any], memory: Any, here: Any) -> View:
+    def first(leaf: Array) -> Array:
+        return leaf[0]
+
+    return jax.tree.map(first, algorithm.view(memory, here[None]))
 
 
 @eqx.filter_jit
-def _chosen_action(algorithm: Any, memory: Any, here: Any, steps: Any, uniform: Any) -> Any:
+def _chosen_action(algorithm: Algorithm[Any], memory: Any, here: Any, steps: Any, uniform: Any) -> Int[Array, ""]:
     return algorithm.act(algorithm.view(memory, here[None]), jnp.asarray(steps), jnp.asarray(uniform)[None])[0]
 
 
 @eqx.filter_jit
 def _observed(
-    algorithm: Any, memory: Any, here: Any, action: Any, reward: Any, arrived: Any, terminated: Any, truncated: Any,
-    steps: Any, uniform: Any,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+    algorithm: Algorithm[Any], memory: Any, here: Any, action: Any, reward: Any, arrived: Any, terminated: Any,
+    truncated: Any, steps: Any, uniform: Any,
+) -> tuple[Any, Int[Array, ""], Any]:  # fmt: skip
     """The memory after one step, the action that follows it, and its row for the update."""
     seen, view = algorithm.view(memory, here[None]), algorithm.view(memory, arrived[None])
     next_action = algorithm.act(view, jnp.asarray(steps), jnp.asarray(uniform)[None])
@@ -216,5 +223,5 @@ def _observed(
 
 
 @eqx.filter_jit
-def _updated(algorithm: Any, memory: Any, rows: Any, key: Any) -> Any:
+def _updated(algorithm: Algorithm[Any], memory: Any, rows: Any, key: Any) -> Any:
     return algorithm.update(memory, rows, key, jnp.ones((), bool))

@@ -1,5 +1,8 @@
 """Probes of the engine: the error of Q in a finite MDP, and maps of visits and counts over an observation space."""
 
+# JAX: typed in part only.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from dorax.envs.simulation import Observation
+from dorax.envs.simulation import EnvSpec, Observation
 
 Memory = TypeVar("Memory")
 ProbeState = TypeVar("ProbeState")
@@ -75,15 +75,15 @@ class Algorithm(Protocol[Memory]):
 
     def init(self, key: PRNGKeyArray) -> Memory: ...
 
-    def view(self, memory: Memory, observation: Observation) -> View: ...
+    def view(self, memory: Memory, observation: Observation, /) -> View: ...
 
     def act(self, view: View, steps: Int[Array, ""], uniform: Float[Array, " games"]) -> Int[Array, " games"]: ...
 
-    def observe(self, memory: Memory, step: Step) -> tuple[Memory, Change | None, Any]:
+    def observe(self, memory: Memory, step: Step, /) -> tuple[Memory, Change | None, Any]:
         """Learn from one step: the memory, the change of values if it is known, and a row for `update`, or None."""
         ...
 
-    def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[Array, ""]) -> Memory:
+    def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[Array, ""], /) -> Memory:
         """Learn from the rows of the last `every` steps, or from replay; the memory as it is unless `learns`."""
         ...
 
@@ -91,7 +91,17 @@ class Algorithm(Protocol[Memory]):
 class Agent(Protocol):
     """A description of how to act and to learn, whose numbers are leaves that may be swept."""
 
-    def algorithm(self, env: Any) -> Any: ...
+    def check_env(self, env: Any) -> None:
+        """Raise unless the agent can learn in `env`."""
+        ...
+
+    def algorithm(self, env: Any) -> Algorithm[Any]:
+        """This agent for one environment."""
+        ...
+
+    def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> Any:
+        """A learner of this agent: new, or with what it has learned already."""
+        ...
 
 
 class Probe(Protocol[ProbeState]):

@@ -1,5 +1,8 @@
 """What comes back from training: a labelled dataset, and the trained learners."""
 
+# xarray: typed in part only.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +13,7 @@ import numpy as np
 
 from dorax.core.checks import InvalidInput
 from dorax.engine.lanes import Lane, Recording
+from dorax.engine.protocols import Agent
 from dorax.engine.settings import Setting, labels
 from dorax.envs.simulation import EnvSpec
 
@@ -51,7 +55,7 @@ _WORDS = {
 class Trained(NamedTuple):
     """A learner at the end of its run: its agent, what it has learned, and the steps that it made."""
 
-    agent: Any
+    agent: Agent
     memory: Any
     steps: int
 

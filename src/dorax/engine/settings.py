@@ -1,15 +1,19 @@
 """Settings: named numbers of an agent, one value each or stacked for a sweep."""
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from dorax.core.checks import InvalidInput
 
@@ -41,7 +45,7 @@ def with_setting(agent: Any, setting: Setting) -> Any:
     """
     for name, value in setting.items():
         path = _path(agent, name)
-        if not isinstance(value, int | float | np.number):
+        if not isinstance(value, int | float | np.number):  # pyright: ignore[reportUnnecessaryIsInstance]  # from users
             raise InvalidInput(f"the setting {name!r} is {value!r}; allowed: a number")
         agent = _replaced(agent, path, float(value))
     return agent
@@ -57,8 +61,11 @@ def stacked(agent: Any, settings: Sequence[Setting]) -> Any:
             )
     structure = eqx.filter(variants[0], eqx.is_array, inverse=True)
     numbers = [eqx.filter(variant, eqx.is_array) for variant in variants]
-    leaves = jax.tree.map(lambda *values: jnp.stack(values), *numbers)
-    return eqx.combine(leaves, structure)
+
+    def stack(*values: Array) -> Array:
+        return jnp.stack(values)
+
+    return eqx.combine(jax.tree.map(stack, *numbers), structure)
 
 
 def as_arrays(agent: Any) -> Any:
@@ -83,7 +90,7 @@ def _path(agent: Any, name: str) -> tuple[str, ...]:
     raise InvalidInput(f"the setting {name!r} {problem}; allowed: {known}")
 
 
-def _number_paths(module: Any) -> Any:
+def _number_paths(module: Any) -> Iterator[tuple[str, ...]]:
     """The paths of all fields that hold a number and are not part of the structure."""
     for field in getattr(module, "__dataclass_fields__", {}).values():
         value = getattr(module, field.name)

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from dorax import mdps
 from dorax.agents.tabular import TabularAgent
-from dorax.core import EpsilonGreedy, EValues, InverseCount, Sample, Visits
+from dorax.core import Bonus, Counter, EpsilonGreedy, EValues, InverseCount, Sample, Visits
 from dorax.engine.training import Training
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, faster
@@ -39,7 +39,7 @@ def name_of(discount: float) -> str:
 def conditions(size: Size) -> Sequence[Condition]:
     """No bonus, and a bonus of 1/c for each exploration discount."""
 
-    def training(counter: object, bonus: object) -> Training:
+    def training(counter: Counter, bonus: Bonus | None) -> Training:
         agent = TabularAgent(
             rule=Sample(EpsilonGreedy(0.6)), counter=counter, bonus=bonus, learning_rate=0.35, discount=0.9
         )

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from dorax import mdps
 from dorax.agents.tabular import TabularAgent
-from dorax.core import LLL, EValues, Sample, Softmax, Visits
+from dorax.core import LLL, Counter, EValues, Sample, Softmax, Visits
 from dorax.engine.training import Training
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, faster
@@ -97,7 +97,7 @@ class Stopwatch:
         return xr.Dataset(columns, coords={"setting": [""], "seed": range(self.turns)})
 
 
-def agent(counter: object) -> TabularAgent:
+def agent(counter: Counter) -> TabularAgent:
     """Create the agent that is compared.
 
     Args:
@@ -109,7 +109,7 @@ def agent(counter: object) -> TabularAgent:
     return TabularAgent(rule=LLL(Softmax(1.0)), counter=counter, learning_rate=0.5, discount=0.9)
 
 
-def drawing(counter: object) -> TabularAgent:
+def drawing(counter: Counter) -> TabularAgent:
     """Create an agent that samples actions, for timing.
 
     Args:
@@ -124,7 +124,7 @@ def drawing(counter: object) -> TabularAgent:
 def conditions(size: Size) -> Sequence[Condition]:
     """E by SARSA and by max on the bridge, the repeated path, and the timing."""
 
-    def training(counter: object) -> Training:
+    def training(counter: Counter) -> Training:
         steps = size.of(120_000)
         return Training(agent(counter), mdps.bridge(15), size.of(12_000), steps=steps, lanes=128, states=64)
 

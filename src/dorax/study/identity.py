@@ -34,7 +34,7 @@ def key_of(thing: Any) -> str:
     """
     modules: set[str] = set()
     description = describe(thing, modules)
-    code = [(name, _source_digest(name)) for name in sorted(_with_imports(modules))]
+    code = [(name, _source_digest(_path(name))) for name in sorted(with_imports(modules))]
     return hashlib.sha256(repr((description, code)).encode()).hexdigest()
 
 
@@ -79,6 +79,17 @@ def describe(thing: Any, modules: set[str] | None = None) -> Any:
     raise TypeError(f"a {type(thing).__name__} cannot be part of a condition: it has no lasting description")
 
 
+def with_imports(modules: set[str]) -> set[str]:
+    """The modules of this package among `modules`, and those of it that they import, transitively."""
+    found: set[str] = set()
+    waiting = {name for name in modules if name.split(".")[0] == _PACKAGE}
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        waiting |= {other for other in _imports(_path(name)) if _is_relevant(other)} - found
+    return found
+
+
 def _outside_source(thing: Any) -> str:
     try:
         return inspect.getsource(thing)
@@ -86,25 +97,14 @@ def _outside_source(thing: Any) -> str:
         return ""
 
 
-def _with_imports(modules: set[str]) -> set[str]:
-    """Return the modules of this package among `modules`, and those they import, transitively."""
-    found: set[str] = set()
-    waiting = {name for name in modules if name.split(".")[0] == _PACKAGE}
-    while waiting:
-        name = waiting.pop()
-        found.add(name)
-        waiting |= {other for other in _imports(name) if _is_relevant(other)} - found
-    return found
-
-
 def _is_relevant(name: str) -> bool:
     return name.split(".")[0] == _PACKAGE and not name.startswith(_ANALYSIS)
 
 
 @functools.cache
-def _imports(module: str) -> frozenset[str]:
+def _imports(path: Path | None) -> frozenset[str]:
     names: set[str] = set()
-    for node in ast.walk(_tree(module)):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
@@ -114,20 +114,18 @@ def _imports(module: str) -> frozenset[str]:
 
 
 @functools.cache
-def _source_digest(module: str) -> str:
-    tree = _tree(module)
+def _source_digest(path: Path | None) -> str:
+    tree = _tree(path)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
-def _tree(module: str) -> ast.Module:
-    path = _path(module)
+def _tree(path: Path | None) -> ast.Module:
     return ast.parse(path.read_text()) if path is not None else ast.Module([], [])
 
 
-@functools.cache
 def _path(module: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(module)

@@ -16,8 +16,9 @@ from dorax.engine.protocols import Step
 from dorax.envs import FunctionalEnv
 from dorax.envs.simulation import EnvSpec
 
-SMALL = {"width": 8, "depth": 1, "batch": 4, "capacity": 16, "target_every": 3}
-COUNTING = dorax.DeepAgent(dorax.UCB(), dorax.EValues(0.9, learning_rate=0.2), **SMALL)
+SMALL: dict[str, Any] = {"width": 8, "depth": 1, "batch": 4, "capacity": 16, "target_every": 3}
+COUNTER = dorax.EValues(0.9, learning_rate=0.2)
+COUNTING = dorax.DeepAgent(dorax.UCB(), COUNTER, **SMALL)
 BOX = EnvSpec("box", 3, low=(0.0, -2.0), high=(2.0, 2.0))
 HERE, THERE = jnp.array([0.5, -1.0]), jnp.array([1.5, 2.0])
 
@@ -139,7 +140,7 @@ def test_a_visit_removes_its_share_of_the_error_to_first_order(start, counting):
             lambda leaf: leaf.astype(float) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf, bent(start)
         )
         here, there = (counting.view(memory, place).outputs for place in (HERE, THERE))
-        error = float(COUNTING.counter.error(here[1], there[2], False))
+        error = float(COUNTER.error(here[1], there[2], False))
         assert abs(error) > 0.05
         for step_size in (1e-2, 1e-3):
             assert float(moved(step_size)) / (step_size * error) == pytest.approx(1, abs=10 * step_size)
@@ -403,4 +404,5 @@ def test_e_values_by_q_learning_are_refused_before_any_training():
 @pytest.mark.parametrize("name", ["batch", "capacity", "target_every", "width", "depth"])
 def test_a_size_of_nothing_is_refused(name, refused):
     with refused(f"{name} is 0"):
-        dorax.DeepAgent(dorax.EpsilonGreedy(1.0), **{name: 0})
+        size: dict[str, Any] = {name: 0}
+        dorax.DeepAgent(dorax.EpsilonGreedy(1.0), **size)

@@ -21,7 +21,10 @@ def numbered(i):
 @jax.jit
 def filled(steps):
     """A replay to which the steps 1, 2, ... were added."""
-    return jax.lax.fori_loop(1, steps + 1, lambda i, replay: added(replay, numbered(i), True), empty(NOTHING, CAPACITY))
+    always = jnp.asarray(True)
+    return jax.lax.fori_loop(
+        1, steps + 1, lambda i, replay: added(replay, numbered(i), always), empty(NOTHING, CAPACITY)
+    )
 
 
 @pytest.mark.parametrize("steps", [0, 1, 9, 10, 11, 25])

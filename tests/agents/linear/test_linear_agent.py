@@ -108,8 +108,8 @@ class PlainCar(NamedTuple):
 
     def tiles(self, position, velocity):
         p, active = self.params, []
-        low = np.float32([p.min_position, -p.max_speed]).astype(float)
-        high = np.float32([p.max_position, p.max_speed]).astype(float)
+        low = np.array([p.min_position, -p.max_speed], np.float32).astype(float)
+        high = np.array([p.max_position, p.max_speed], np.float32).astype(float)
         for k in range(8):
             row, column = np.floor(8 * (np.array([position, velocity]) - low) / (high - low) + [k / 8, 3 * k % 8 / 8])
             active.append(81 * k + 9 * int(row) + int(column))
@@ -128,7 +128,7 @@ def plain_run(plain, car, weights, training, testing):
     while len(records) < EPISODES or is_testing:
         chance = testing if is_testing else training
         uniform, (position, velocity) = next(chance)
-        tiles, length, is_over = car.tiles(position, velocity), 0, False
+        tiles, length, ends, is_over = car.tiles(position, velocity), 0, False, False
         action = chosen(tiles, uniform)
         while not is_over:
             position, velocity, ends = car.moved(position, velocity, action)
@@ -415,7 +415,7 @@ def test_a_view_tells_values_counts_and_the_outputs_that_they_come_from():
     weights = jnp.asarray(np.random.default_rng(0).normal(size=(coder.size, 2, 2)), jnp.float32)
     view = steps.view(weights, jnp.asarray([0.4]))
     assert isinstance(view, View)
-    by_hand = np.asarray(weights)[np.asarray(coder.active(np.float32([0.4])))].sum(axis=0)
+    by_hand = np.asarray(weights)[np.asarray(coder.active(np.array([0.4], np.float32)))].sum(axis=0)
     np.testing.assert_allclose(view.values, by_hand[:, 0], rtol=1e-5)
     np.testing.assert_allclose(view.outputs, by_hand[:, 1], rtol=1e-5)
     np.testing.assert_allclose(view.counts, np.log(1 / (1 + np.exp(-by_hand[:, 1]))) / np.log(0.8), rtol=1e-5)

@@ -86,6 +86,7 @@ def test_a_saved_learner_goes_on_as_if_it_had_never_stopped(tmp_path, update, dt
     unbroken.observe(0, 1, 0.0, 4, terminated=False)  # leaves an action chosen but not taken
     unbroken.save(tmp_path / "learner.npz")
     resumed = dorax.load(tmp_path / "learner.npz")
+    assert isinstance(resumed, dorax.TabularLearner)
     assert resumed.act(4) == unbroken.act(4)
     assert walk(resumed, 150, seed=9) == walk(unbroken, 150, seed=9)
     np.testing.assert_array_equal(resumed.q_table, unbroken.q_table)

@@ -1,8 +1,12 @@
 """Agents with two small networks, one for Q and one for the counter."""
 
+# JAX, Equinox and Optax: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportMissingTypeStubs=false
+
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,12 +19,17 @@ from dorax.agents import losses
 from dorax.agents.deep.replay import Replay, Transition, added, empty, sample
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
+from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole
+from dorax.core.counters import ApproximableCounter, ApproximatedCounter
+from dorax.core.rules import Rule
 from dorax.core.schedules import at_step
 from dorax.core.targets import q_target
 from dorax.engine.learner import Learner
 from dorax.engine.protocols import Step, View
 from dorax.envs.simulation import EnvSpec, FunctionalSimulation
+
+_Tree = TypeVar("_Tree")
 
 
 class DeepAgent(eqx.Module):
@@ -46,9 +55,9 @@ class DeepAgent(eqx.Module):
         target_every: updates between two copies of the target network.
     """
 
-    rule: Any = eqx.field(converter=as_rule)
-    counter: Any = None
-    bonus: Any = None
+    rule: Rule = eqx.field(converter=as_rule)
+    counter: ApproximableCounter | None = None
+    bonus: Bonus | None = None
     learning_rate: Array = 1e-3
     discount: Array = 0.99
     counts_from: Literal["visits", "replay"] = eqx.field(default="visits", static=True)
@@ -108,7 +117,7 @@ class NetworkAlgorithm(eqx.Module):
     """An agent with networks in one environment, with one game."""
 
     agent: DeepAgent
-    counter: Any
+    counter: ApproximatedCounter | None
     low: tuple[float, ...] = eqx.field(static=True)
     high: tuple[float, ...] = eqx.field(static=True)
     actions: int = eqx.field(static=True)
@@ -149,14 +158,22 @@ class NetworkAlgorithm(eqx.Module):
         features, action, learns = step.features[0], step.action[0], step.learns[0]
         reward, terminated, next_action = step.reward[0], step.terminated[0], step.next_action[0]
         if counter is not None:
-            outputs, gradient_of = jax.vjp(lambda weights: self._applied(weights, features), weights)
+
+            def outputs_of(weights: Any) -> Float[JaxArray, " actions"]:
+                return self._applied(weights, features)
+
+            outputs, gradient_of = jax.vjp(outputs_of, weights)
             output = outputs[action]
             error = counter.error(output, step.next_view.outputs[0, next_action], terminated)
             if agent.counts_from == "visits":
                 (grads,) = gradient_of(jax.nn.one_hot(action, self.actions))
                 size = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(grads))
                 stride = jnp.where(learns, counter.step * error / size, 0.0)
-                weights = jax.tree.map(lambda weight, leaf: weight + stride * leaf, weights, grads)
+
+                def moved(weight: JaxArray, leaf: JaxArray) -> JaxArray:
+                    return weight + stride * leaf
+
+                weights = jax.tree.map(moved, weights, grads)
             if agent.bonus is not None:
                 reward = reward + agent.bonus(counter.visited_count(output, error), counter.rate())
         stored = Transition(features, action, reward, terminated, step.next_view.features[0], next_action)
@@ -170,35 +187,48 @@ class NetworkAlgorithm(eqx.Module):
         apply = jax.vmap(self._applied, in_axes=(None, 0))
         best = jnp.max(apply(now.q_target, batch.next_observation), axis=-1)
         target = q_target(batch.reward, batch.terminated, best, agent.discount)
-        grads = jax.grad(lambda q: losses.q_loss(apply(q, batch.observation), batch.action, target))(now.q)
+
+        def q_loss(weights: Any) -> Float[JaxArray, ""]:
+            return losses.q_loss(apply(weights, batch.observation), batch.action, target)
+
+        grads = jax.grad(q_loss)(now.q)
         q, q_opt_state = self._stepped(now.q, grads, now.q_opt_state)
         counter, counter_opt_state = now.counter, now.counter_opt_state
         if self.counter is not None and agent.counts_from == "replay":
             successor = losses.taken(apply(now.counter_target, batch.next_observation), batch.next_action)
-            grads = jax.grad(
-                lambda weights: losses.counter_loss(
-                    self.counter, apply(weights, batch.observation), batch.action, successor, batch.terminated
-                )
-            )(now.counter)
+            counts = self.counter
+
+            def counter_loss(weights: Any) -> Float[JaxArray, ""]:
+                outputs = apply(weights, batch.observation)
+                return losses.counter_loss(counts, outputs, batch.action, successor, batch.terminated)
+
+            grads = jax.grad(counter_loss)(now.counter)
             counter, counter_opt_state = self._stepped(now.counter, grads, now.counter_opt_state)
         updates = now.updates + 1
         is_due = updates % agent.target_every == 0
-        latest = lambda old, new: jax.tree.map(lambda a, b: jnp.where(is_due, b, a), old, new)  # noqa: E731
         after = TrainState(
-            q, latest(now.q_target, q), q_opt_state,
-            counter, latest(now.counter_target, counter), counter_opt_state, updates,
+            q, _where(is_due, q, now.q_target), q_opt_state,
+            counter, _where(is_due, counter, now.counter_target), counter_opt_state, updates,
         )  # fmt: skip
         is_ready = learns & (memory.replay.added >= agent.batch)
-        return memory._replace(networks=jax.tree.map(lambda old, new: jnp.where(is_ready, new, old), now, after))
+        return memory._replace(networks=_where(is_ready, after, now))
 
     def _stepped(self, weights: Any, grads: Any, opt_state: Any) -> tuple[Any, Any]:
         direction, opt_state = _adam().update(grads, opt_state)
-        return jax.tree.map(lambda w, d: w - self.agent.learning_rate * d, weights, direction), opt_state
+
+        def stepped(weight: JaxArray, step: JaxArray) -> JaxArray:
+            return weight - self.agent.learning_rate * step
+
+        return jax.tree.map(stepped, weights, direction), opt_state
 
     def _shape(self) -> eqx.nn.MLP:
         """The network, with shapes in place of weights."""
         sizes = len(self.low), self.actions, self.agent.width, self.agent.depth
-        return eqx.filter_eval_shape(lambda key: eqx.nn.MLP(*sizes, key=key), jax.random.key(0))
+
+        def network(key: PRNGKeyArray) -> eqx.nn.MLP:
+            return eqx.nn.MLP(*sizes, key=key)
+
+        return eqx.filter_eval_shape(network, jax.random.key(0))
 
     def _weights(self, key: PRNGKeyArray) -> tuple[Any, Any]:
         """Weights of two networks, uniform within 1/sqrt(inputs); from one draw, which compiles quickly."""
@@ -215,7 +245,7 @@ class NetworkAlgorithm(eqx.Module):
     def _applied(self, weights: Any, x: Float[JaxArray, " dims"]) -> Float[JaxArray, " actions"]:
         return eqx.combine(weights, eqx.filter(self._shape(), _is_shape, inverse=True))(x)
 
-    def _scaled(self, observation: jax.Array) -> jax.Array:
+    def _scaled(self, observation: Float[JaxArray, "games dims"]) -> Float[JaxArray, "games dims"]:
         """Bounded observations from -1 to 1; where there is no bound, as they are."""
         is_bounded = np.isfinite(self.low) & np.isfinite(self.high)
         low, high = np.where(is_bounded, self.low, -1.0), np.where(is_bounded, self.high, 1.0)
@@ -230,8 +260,20 @@ def _adam() -> Any:
 
 def _zero_last_layer(network: Any) -> Any:
     """Before any visit every output is 0."""
-    last = lambda network: (network.layers[-1].weight, network.layers[-1].bias)  # noqa: E731
+
+    def last(network: eqx.nn.MLP) -> tuple[Any, Any]:
+        return network.layers[-1].weight, network.layers[-1].bias
+
     return eqx.tree_at(last, network, replace_fn=jnp.zeros_like)
+
+
+def _where(condition: Bool[JaxArray, ""], chosen: _Tree, otherwise: _Tree) -> _Tree:
+    """One of two trees of arrays."""
+
+    def selected(new: JaxArray, old: JaxArray) -> JaxArray:
+        return jnp.where(condition, new, old)
+
+    return jax.tree.map(selected, chosen, otherwise)
 
 
 def _is_shape(leaf: Any) -> bool:

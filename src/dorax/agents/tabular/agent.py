@@ -1,8 +1,11 @@
 """Agents with tables: a rule, a counter, a bonus and an update rule; and how they learn in the engine."""
 
+# JAX: typed in part only.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -11,12 +14,14 @@ import numpy as np
 from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from dorax.agents.tabular.updates import Entry, QLearning
+from dorax.agents.tabular.updates import Entry, QLearning, UpdateRule
 from dorax.core.agents import as_rule, check_rule
 from dorax.core.arrays import Array, namespace
+from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_discount, check_rate, in_brief
-from dorax.core.counters import Visits
+from dorax.core.counters import Counter, Visits
 from dorax.core.methods import plain_method
+from dorax.core.rules import Rule
 from dorax.core.schedules import at_step
 from dorax.core.targets import q_target
 from dorax.engine.probes import QError
@@ -47,10 +52,10 @@ class TabularAgent(eqx.Module):
         discount: the paper's gamma.
     """
 
-    rule: Any = eqx.field(converter=as_rule)
-    counter: Any = Visits()
-    bonus: Any = None
-    update: Any = QLearning()
+    rule: Rule = eqx.field(converter=as_rule)
+    counter: Counter = Visits()
+    bonus: Bonus | None = None
+    update: UpdateRule = QLearning()
     learning_rate: Array = 0.5
     discount: Array = 0.9
 
@@ -72,7 +77,7 @@ class TabularAgent(eqx.Module):
 
     def check_env(self, env: Any) -> None:
         """Raise unless `env` is a finite MDP, a list of them, or an environment on the host with numbered states."""
-        for one in env if isinstance(env, list) else [env]:
+        for one in cast("list[Any]", env if isinstance(env, list) else [env]):
             has_states = getattr(getattr(one, "spec", None), "available", None) is not None
             if not isinstance(one, MDP) and not has_states:
                 raise InvalidInput(

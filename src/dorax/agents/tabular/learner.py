@@ -1,5 +1,8 @@
 """The learner of a table: the agents of the engine, one step at a time, in NumPy and plain numbers."""
 
+# JAX: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -50,7 +53,7 @@ class TabularLearner(Learner):
     ) -> None:
         check_whole("states", _whole(states))
         check_whole("actions", _whole(actions))
-        if not isinstance(agent, TabularAgent):
+        if not isinstance(agent, TabularAgent):  # pyright: ignore[reportUnnecessaryIsInstance]  # from users
             raise InvalidInput(f"agent is {agent!r}; allowed: a TabularAgent")
         shape = (int(states), int(actions))
         mask = np.ones(shape, bool) if available is None else _checked_mask(available, shape)

@@ -6,6 +6,8 @@ that all pairs share. Written for NumPy and JAX alike, like the core.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import equinox as eqx
 
 from dorax.core.arrays import Array, namespace
@@ -13,6 +15,24 @@ from dorax.core.checks import check_at_least, check_finite
 from dorax.core.methods import plain_method
 
 Entry = dict[str, Array]
+
+
+class UpdateRule(Protocol):
+    """How a table learns from targets."""
+
+    def initial_entry(self, discount: Array) -> Entry:
+        """The entries of a pair that was never visited."""
+        ...
+
+    def initial_shared(self) -> Entry:
+        """The numbers that all pairs share, at the start."""
+        ...
+
+    def updated(
+        self, entry: Entry, shared: Entry, target: Array, learning_rate: Array, steps: Array
+    ) -> tuple[Entry, Entry]:
+        """The visited pair's entries and the shared numbers after this target."""
+        ...
 
 
 class QLearning(eqx.Module):
@@ -31,7 +51,9 @@ class QLearning(eqx.Module):
         return {}
 
     @plain_method
-    def updated(self, entry: Entry, shared: Entry, target: Array, learning_rate: Array, steps: Array):
+    def updated(
+        self, entry: Entry, shared: Entry, target: Array, learning_rate: Array, steps: Array
+    ) -> tuple[Entry, Entry]:
         """The visited pair's entries and the shared numbers after this target."""
         del steps
         return {"q": entry["q"] + learning_rate * (target - entry["q"])}, shared
@@ -60,7 +82,9 @@ class DelayedQLearning(eqx.Module):
         return {"last_change": 0.0}
 
     @plain_method
-    def updated(self, entry: Entry, shared: Entry, target: Array, learning_rate: Array, steps: Array):
+    def updated(
+        self, entry: Entry, shared: Entry, target: Array, learning_rate: Array, steps: Array
+    ) -> tuple[Entry, Entry]:
         """The visited pair's entries and the shared numbers after this target."""
         del learning_rate
         xp = namespace(entry["q"])
