@@ -28,21 +28,8 @@ CODE = re.compile(
 )
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 ARGUMENTS = re.compile(r"^(?:Args|Attributes):\n((?:    .*\n|\n)+)", re.MULTILINE)
-# Modules whose docstrings do not describe all arguments yet. One that is complete fails until it is taken out.
-INCOMPLETE = {
-    "dorax.cli", "dorax.envs.simulation", "dorax.experiments.diagnosed_bonus", "dorax.experiments.freeway",
-    "dorax.experiments.sb3_sparse", "dorax.features.specs", "dorax.wrappers.counts", "dorax.wrappers.diagnosis",
-    "dorax.wrappers.environments", "dorax.wrappers.exploration", "dorax.wrappers.features", "dorax.wrappers.history",
-    "dorax.wrappers.kwinners", "dorax.wrappers.sb3", "dorax.wrappers.spaces",
-}  # fmt: skip
 MODULES = [
-    pytest.param(
-        found.name,
-        marks=[
-            *([pytest.mark.sb3] if found.name == "dorax.wrappers.sb3" else []),
-            *([pytest.mark.xfail(strict=True, reason="not described yet")] if found.name in INCOMPLETE else []),
-        ],
-    )
+    pytest.param(found.name, marks=[pytest.mark.sb3] if found.name == "dorax.wrappers.sb3" else [])
     for found in pkgutil.walk_packages(dorax.__path__, "dorax.")
     if not re.search(r"\._", found.name)
 ]

@@ -129,47 +129,54 @@ class Bench:
 
 @dataclass(frozen=True)
 class AtariWords:
-    """An agent in words: what it counts, how it acts, how it learns."""
+    """Options of an agent for Atari games."""
 
     bonus: Literal["none", "density", "e-values"] = "none"
-    """What is added to the reward."""
+    """Bonus that is added to the reward."""
     bonus_scale: float = 0.05
-    """The bonus multiplier."""
+    """Scale of the bonus."""
     bonus_at: Literal["visit", "replay"] = "visit"
-    """Compute the bonus when the step is collected, or at every replay."""
+    """When the bonus is computed: when the step is collected, or whenever it is replayed."""
     e_form: Literal["logistic", "count"] = "logistic"
-    """What the counter's head learns: E through a logistic function, as in the paper, or counts."""
+    """What the counter's head predicts: E through a logistic function, as in the paper, or counts."""
     e_discount: float = 0.99
-    """The paper's gamma_E: how far generalized counts look ahead."""
+    """Exploration discount, the paper's gamma_E: how far generalized counts look ahead."""
     acts_by: Literal["epsilon-greedy", "lll"] = "epsilon-greedy"
-    """Draw from the ε-greedy policy, or choose by counts (LLL)."""
+    """How actions are chosen: sampled from the ε-greedy policy, or by counts (LLL)."""
     epsilon_first: float = 1.0
-    """ε at the beginning."""
+    """Initial ε."""
     epsilon_last: float = 0.1
-    """ε at the end."""
+    """Final ε."""
     epsilon_steps: int = 500_000
-    """Steps over which ε falls."""
+    """Steps over which ε decreases."""
     discount: float = 0.99
-    """The discount of rewards, the paper's gamma."""
+    """Discount of rewards, the paper's gamma."""
     learning_rate: float = 6.25e-5
-    """Adam's learning rate."""
+    """Learning rate of Adam."""
     adam_epsilon: float = 1.5e-4
-    """Adam's epsilon."""
+    """Epsilon of Adam."""
     batch: int = 32
-    """Transitions of one update."""
+    """Transitions per update."""
     update_every: int = 4
-    """Steps between two updates."""
+    """Steps between updates."""
     target_every: int = 2_000
-    """Updates between two copies of the target network."""
+    """Updates between copies to the target network."""
     actor_every: int = 2_500
-    """Updates between two copies of the network that plays."""
+    """Updates between copies to the network that chooses actions."""
     capacity: int = 1_000_000
-    """Steps that the replay holds."""
+    """Steps in the replay."""
     learning_starts: int = 50_000
     """Steps before the first update."""
 
     def agent(self, games: int) -> AtariAgent:
-        """The agent that the words describe, with so many games."""
+        """Create the agent.
+
+        Args:
+            games: number of games played in parallel.
+
+        Returns:
+            The agent.
+        """
         from dorax.agents.atari import AtariAgent, DensityModel
 
         policy = EpsilonGreedy(LinearSchedule(self.epsilon_first, self.epsilon_last, self.epsilon_steps))
@@ -177,7 +184,7 @@ class AtariWords:
         if self.bonus == "density" and acts_by_counts:
             raise InvalidInput("bonus is 'density' with acts_by 'lll'; a density model supports 'epsilon-greedy'")
         counters = {"e-values": EValues(self.e_discount, form=self.e_form), "density": DensityModel(), "none": None}
-        floor = 0.01  # as Bellemare et al. (2016) and the authors have it
+        floor = 0.01  # as in Bellemare et al. (2016) and the authors' code
         bonuses = {
             "e-values": InverseRootLogE(self.bonus_scale, floor),
             "density": InverseRootCount(self.bonus_scale, floor),
@@ -203,25 +210,26 @@ class AtariWords:
 
 @dataclass(frozen=True)
 class Atari:
-    """Train an agent on an Atari game. After an interruption, the same command goes on."""
+    """Train an agent on an Atari game. After an interruption, the same command resumes."""
 
     game: tyro.conf.Positional[str]
-    """Any game of the Arcade Learning Environment, such as freeway or MsPacman."""
+    """Game of the Arcade Learning Environment, such as freeway or MsPacman."""
     agent: AtariWords = field(default_factory=AtariWords)
+    """Options of the agent."""
     steps: int = 3_000_000
-    """Agent steps, of all games together."""
+    """Number of agent steps, all games together."""
     seed: int = 0
-    """Of all random numbers."""
+    """Seed of all random numbers."""
     games: int = 128
-    """Games played side by side."""
+    """Number of games played in parallel."""
     out: Path = Path("out/atari")
-    """The folder for checkpoints, event files and the learner; each run has its own below it."""
+    """Folder for checkpoints, event files and the learner; each run has its own subfolder."""
     keep_replay: bool = False
-    """Include the replay buffer in checkpoints: gigabytes, but a resumed run learns on at once."""
+    """Include the replay buffer in checkpoints. It takes gigabytes, but a resumed run need not refill it."""
     gpu: bool = False
-    """Refuse to run without a GPU."""
+    """Fail if there is no GPU."""
     fresh: bool = False
-    """Forget an earlier run and begin again."""
+    """Remove an earlier run and start over."""
 
     def __call__(self) -> None:
         import jax
@@ -244,16 +252,16 @@ class Atari:
 
 @dataclass(frozen=True)
 class Play:
-    """Film a trained learner of an Atari game, with Q and the generalized counts of its actions beside the picture."""
+    """Write a GIF of a trained Atari learner, with Q and the generalized counts of its actions beside the screen."""
 
     learner: tyro.conf.Positional[Path]
-    """The learner.npz that a training run left."""
+    """File learner.npz of a training run."""
     gif: Path = Path("play.gif")
-    """The GIF to write."""
+    """GIF file to write."""
     steps: int = 450
-    """Steps to show at most; fifteen are a second."""
+    """Maximum number of steps to show, at fifteen per second."""
     seed: int = 0
-    """Of the game."""
+    """Seed of the game."""
 
     def __call__(self) -> None:
         learner = dorax.load(self.learner)

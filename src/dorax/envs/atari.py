@@ -31,12 +31,12 @@ PIXELS = SIDE * SIDE
 class Atari:
     """An Atari game to train on: `dorax.train(agent, dorax.envs.Atari("freeway"), steps=3_000_000)`.
 
-    An agent observes the last four frames of its episode, on the device in blocks of 4 x 4
-    pixels (see `in_blocks`): games x 4 x 7056 bytes.
+    Agents observe the last four frames of the episode, on the device in blocks of 4 x 4 pixels (see `in_blocks`): an
+    array of games x 4 x 7056 bytes.
 
     Args:
-        game: any game of the Arcade Learning Environment, such as `"freeway"` or `"ALE/MsPacman-v5"`.
-        sticky: the probability that a game repeats its last action, whatever is asked.
+        game: name of the game in the Arcade Learning Environment, such as `"freeway"` or `"ALE/MsPacman-v5"`.
+        sticky: probability of repeating the last action instead of the chosen one.
     """
 
     game: str
@@ -48,19 +48,36 @@ class Atari:
 
     @property
     def spec(self) -> EnvSpec:
-        """The environment, as learners know it."""
+        """Description of the game for learners."""
         return EnvSpec(self.game, len(action_names(self.game)))
 
     def games(self, number: int) -> AtariGames:
-        """So many games of it."""
+        """Create a batch of games.
+
+        Args:
+            number: number of games.
+        """
         return AtariGames(self.game, number, self.sticky)
 
     def blank(self, number: int) -> np.ndarray:
-        """The observation before the first frame: black."""
+        """Return black frames, the observations before the first step.
+
+        Args:
+            number: number of games.
+        """
         return np.zeros((number, STACK, PIXELS), np.uint8)
 
     def observed(self, previous: Any, arrived: Any, is_first: Any) -> Any:
-        """The last four frames of each game, in blocks; an episode starts with nothing before its first."""
+        """Compute the last four frames of each game, in blocks. Frames before the start of an episode are black.
+
+        Args:
+            previous: previous stacks of frames, in blocks.
+            arrived: newest frames.
+            is_first: whether an episode starts.
+
+        Returns:
+            The stacks.
+        """
         before = jnp.where(is_first[:, None, None], 0, previous[:, 1:])
         return jnp.concatenate([before, in_blocks(arrived)[:, None]], axis=1)
 
@@ -111,23 +128,24 @@ class AtariGames:
         self._games.send(np.asarray(actions, np.int32))
 
     def arrive(self) -> Arrival:
-        """Wait for what came of the last actions."""
+        """Wait for the results of the last actions."""
         frame, reward, terminated, truncated, _ = self._games.recv()
         is_first, self._is_over = self._is_over, terminated | truncated
         return Arrival(frame[:, 0], reward.astype(np.float32), terminated, truncated, is_first)
 
     def close(self) -> None:
-        """End the emulator."""
+        """Close the emulator."""
         self._games.close()
 
 
 class AtariGame(gymnasium.Env[np.ndarray, int]):
-    """One Atari game as a Gymnasium environment, to play an episode in and to look at.
+    """One Atari game as a Gymnasium environment, for evaluation and films.
 
-    Observations are the last four frames, 4 x 84 x 84 grey pixels; `render` shows the screen in colour.
+    Observations are the last four frames, 4 x 84 x 84 grey pixels; `render` returns the screen in colour.
 
     Args:
         env: the game.
+        render_mode: `"rgb_array"`, or None.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012 - Gymnasium's own convention
@@ -138,7 +156,7 @@ class AtariGame(gymnasium.Env[np.ndarray, int]):
         self.observation_space = gymnasium.spaces.Box(0, 255, (STACK, SIDE, SIDE), np.uint8)
         self.action_space = gymnasium.spaces.Discrete(len(self.action_names))
         self._games = env.games(1)
-        # The same seed and actions give the same game, in grey for the agent and in colour for people.
+        # A second emulator renders in colour: the same seed and actions give the same game.
         self._screen = None if render_mode is None else _Screen(env.game, env.sticky)
         self._frames = np.zeros((STACK, SIDE, SIDE), np.uint8)
         self._picture = np.zeros((210, 160, 3), np.uint8)
@@ -165,11 +183,11 @@ class AtariGame(gymnasium.Env[np.ndarray, int]):
         return self._frames, float(now.reward[0]), bool(now.terminated[0]), bool(now.truncated[0]), {}
 
     def render(self) -> Any:
-        """The screen in colour, if the mode is `rgb_array`."""
+        """Return the screen in colour if the render mode is `rgb_array`, else None."""
         return None if self.render_mode is None else self._picture
 
     def close(self) -> None:
-        """Release the emulators."""
+        """Close the emulator."""
         self._games.close()
 
 

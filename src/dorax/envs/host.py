@@ -1,7 +1,6 @@
-"""Environments that run outside JAX, on the host: emulators and Gymnasium environments, several games side by side.
+"""Environments that run outside JAX, on the host: emulators and Gymnasium environments, several games in parallel.
 
-Actions are sent and the results collected in two calls, so that an emulator can work while
-a device learns.
+Actions are sent and results are received in two calls, so that an emulator can work while a device learns.
 """
 
 from __future__ import annotations
@@ -19,10 +18,17 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class Arrival(NamedTuple):
-    """What the games show after a step, one entry a game.
+    """Results of a step, one entry per game.
 
-    After the end of an episode the next step starts another, whatever its action: that
-    arrival `is_first`, and no step led to it.
+    The step after the end of an episode ignores its action and starts the next episode, as in Gymnasium's next-step
+    autoreset.
+
+    Attributes:
+        observation: what the games show.
+        reward: rewards.
+        terminated: whether the episode ended in a terminal state.
+        truncated: whether the episode was cut off, as by a time limit.
+        is_first: whether this is the first observation of an episode.
     """
 
     observation: np.ndarray
@@ -33,47 +39,83 @@ class Arrival(NamedTuple):
 
 
 class Games(Protocol):
-    """Some games of one environment."""
+    """Protocol of a batch of games of one environment."""
 
     @property
-    def number(self) -> int: ...
+    def number(self) -> int:
+        """Number of games."""
+        ...
 
     def begin(self, seeds: Sequence[int] | np.ndarray) -> Arrival:
-        """Start new episodes in all games, with a seed for each."""
+        """Start a new episode in every game.
+
+        Args:
+            seeds: one seed per game.
+
+        Returns:
+            The first observations.
+        """
         ...
 
     def act(self, actions: np.ndarray) -> None:
-        """Send an action to every game, without waiting for what comes of it."""
+        """Send actions without waiting for the results.
+
+        Args:
+            actions: one action per game.
+        """
         ...
 
     def arrive(self) -> Arrival:
-        """Wait for what came of the last actions."""
+        """Wait for the results of the last actions.
+
+        Returns:
+            The results.
+        """
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close all games."""
+        ...
 
 
 @runtime_checkable
 class HostEnv(Protocol):
-    """An environment whose games run on the host.
+    """Protocol of environments whose games run on the host.
 
     Attributes:
-        spec: the environment, as learners know it.
+        spec: description of the environment for learners.
     """
 
     @property
     def spec(self) -> EnvSpec: ...
 
     def games(self, number: int) -> Games:
-        """So many games of it."""
+        """Create a batch of games.
+
+        Args:
+            number: number of games.
+        """
         ...
 
     def blank(self, number: int) -> Observation:
-        """The observation before the first arrival of so many games."""
+        """Return a placeholder for the observations before the first step.
+
+        Args:
+            number: number of games.
+        """
         ...
 
     def observed(self, previous: Observation, arrived: Any, is_first: Any) -> Observation:
-        """What an agent observes, given its previous observation and what the games show now. Runs on the device."""
+        """Compute the agent's observations. Runs on the device.
+
+        Args:
+            previous: the agent's previous observations.
+            arrived: what the games show now.
+            is_first: whether an episode starts.
+
+        Returns:
+            The observations.
+        """
         ...
 
 
@@ -81,7 +123,7 @@ class GymnasiumEnv:
     """A Gymnasium environment with vector observations or numbered states, to train on.
 
     Args:
-        name: the id of the environment, such as `"CartPole-v1"`.
+        name: id of the environment, such as `"CartPole-v1"`.
     """
 
     def __init__(self, name: str) -> None:

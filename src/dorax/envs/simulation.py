@@ -1,8 +1,8 @@
-"""Environments for the engine: pure simulations whose numbers are leaves and whose chance comes in as an argument.
+"""Environments for the engine: pure simulations whose numbers are leaves and whose random numbers are arguments.
 
-A finite MDP and a functional environment (ours, or any with gymnax's interface) are two
-kinds of the same thing. What differs between two environments of a kind are numbers, so
-they share compiled programs, and every lane of a run may have numbers of its own.
+Finite MDPs and functional environments (ours, or any with gymnax's interface) have the same protocol. Two
+environments of a kind differ only in their numbers, so they share compiled programs, and every lane of a run can have
+its own numbers.
 """
 
 from __future__ import annotations
@@ -23,11 +23,17 @@ from dorax.mdps import MDP
 State = TypeVar("State")
 Observation = Any  # an array: a vector, a picture, the number of a state
 
-_BEFORE = 2**32 - 1  # the number of the block before the first
+_BEFORE = 2**32 - 1  # number of the block before the first one
 
 
 class Draws(NamedTuple):
-    """The random numbers of consecutive steps of one game: the environment's, the rule's, and the algorithm's key."""
+    """Random numbers of consecutive steps of one game.
+
+    Attributes:
+        world: draws of the environment.
+        rule: uniform random numbers of the action rule.
+        learner: random key of the algorithm.
+    """
 
     world: Any
     rule: Float[Array, " steps"]
@@ -35,13 +41,13 @@ class Draws(NamedTuple):
 
 
 class Env(Protocol[State]):
-    """What the engine asks of an environment. All randomness comes in as a draw.
+    """Protocol of environments. All randomness is passed in as a draw.
 
     Attributes:
-        block: the number of steps whose random numbers are drawn together.
-        actions: the number of actions.
-        low: the lowest observation, or None where nothing is to be checked.
-        high: the highest observation.
+        block: number of steps whose random numbers are drawn together.
+        actions: number of actions.
+        low: lowest observation; None if observations are not to be checked.
+        high: highest observation.
     """
 
     @property
@@ -54,30 +60,73 @@ class Env(Protocol[State]):
     def high(self) -> tuple[float, ...] | None: ...
 
     def draws(self, key: PRNGKeyArray, block: Int[Array, ""]) -> Draws:
-        """The random numbers of one block of steps; they depend on nothing but the key and the block's number."""
+        """Draw the random numbers of one block of steps.
+
+        Args:
+            key: random key of the game.
+            block: number of the block.
+
+        Returns:
+            The draws, which depend on nothing but the key and the number of the block.
+        """
         ...
 
-    def reset(self, draw: Any) -> tuple[Observation, State]: ...
+    def reset(self, draw: Any) -> tuple[Observation, State]:
+        """Start an episode.
+
+        Args:
+            draw: draw of the environment for this step.
+
+        Returns:
+            The first observation and the state.
+        """
+        ...
 
     def step(
         self, draw: Any, state: State, action: Int[Array, ""]
     ) -> tuple[Observation, State, Float[Array, ""], Bool[Array, ""], Bool[Array, ""]]:
-        """Observation, state, reward, terminated and truncated."""
+        """Take one step.
+
+        Args:
+            draw: draw of the environment for this step.
+            state: state before the step.
+            action: the action.
+
+        Returns:
+            Observation, state, reward, terminated and truncated.
+        """
         ...
 
 
 class FiniteState(NamedTuple):
-    """The number of a state, and the steps of the episode so far."""
+    """State of a `FiniteSimulation`.
+
+    Attributes:
+        number: index of the MDP's state.
+        time: number of steps of the episode so far.
+    """
 
     number: Int[Array, ""]
     time: Int[Array, ""]
 
 
 class FiniteSimulation(eqx.Module):
-    """A finite MDP: arrays over states x actions (x successors), and alias tables of the start distribution.
+    """Simulation of a finite MDP.
 
-    `successor` is -1 where the episode ends. States are padded with unreachable ones, so
-    that MDPs of similar size share one compiled program.
+    States are padded with unreachable ones, so that MDPs of similar size share one compiled program.
+
+    Attributes:
+        successor: successor states; -1 where the episode ends.
+        cumulative: cumulative probabilities of the successors.
+        reward: rewards of the transitions.
+        available: whether an action is available in a state.
+        start_accept: alias table of the start distribution: probabilities of keeping an entry.
+        start_alias: alias table: states that replace entries that are not kept.
+        start_state: alias table: states of the entries.
+        max_steps: maximum number of steps of an episode.
+        block: number of steps whose random numbers are drawn together.
+        low: None, because states are not to be checked.
+        high: None.
     """
 
     successor: Int[Array, "states actions successors"]
@@ -102,7 +151,7 @@ class FiniteSimulation(eqx.Module):
         return Draws(uniforms[:, 0], uniforms[:, 1], learner)
 
     def reset(self, draw: Float[Array, ""]) -> tuple[Int[Array, ""], FiniteState]:
-        """A start state, by Walker's alias method: constant time whatever their number."""
+        """Draw a start state by Walker's alias method, in constant time for any number of them."""
         scaled = draw * self.start_accept.shape[0]
         index = jnp.minimum(scaled.astype(jnp.int32), self.start_accept.shape[0] - 1)
         is_kept = scaled - index < self.start_accept[index]
@@ -122,14 +171,28 @@ class FiniteSimulation(eqx.Module):
 
 
 class FunctionalDraw(NamedTuple):
-    """A key for a step, and a start of an episode in case one is needed: cheaper than a branch in every step."""
+    """Draw of a `FunctionalSimulation` for one step.
+
+    Attributes:
+        key: random key of the step.
+        start: observation and state of a new episode, in case one starts; cheaper than a branch in every step.
+    """
 
     key: PRNGKeyArray
     start: tuple[Any, Any]
 
 
 class FunctionalSimulation(eqx.Module):
-    """A functional environment with gymnax's interface and its parameters."""
+    """Simulation of a functional environment with gymnax's interface.
+
+    Attributes:
+        env: the environment.
+        params: its parameters.
+        actions: number of actions.
+        low: lowest observation.
+        high: highest observation.
+        block: number of steps whose random numbers are drawn together.
+    """
 
     env: Any = eqx.field(static=True)
     params: Any
@@ -141,7 +204,7 @@ class FunctionalSimulation(eqx.Module):
     def draws(self, key: PRNGKeyArray, block: Int[Array, ""]) -> Draws:
         for_rule, for_world, for_learner = jax.random.split(jax.random.fold_in(key, block), 3)
         keys = jax.random.split(for_world, self.block)
-        # A key belongs to the step that leaves a state, and is used when that state is left: one step later.
+        # A key is drawn with the step that reaches a state and used by the step that leaves it, one step later.
         last = jax.random.fold_in(jax.random.split(jax.random.fold_in(key, block - 1), 3)[1], self.block - 1)
         first = jax.random.split(jax.random.fold_in(key, _BEFORE))[0]
         before = jnp.where(block == 0, first, last)
@@ -159,10 +222,15 @@ class FunctionalSimulation(eqx.Module):
 
 @dataclass(frozen=True, eq=False)
 class EnvSpec:
-    """What a learner has to know of an environment: its actions, and its states or the bounds of its observations.
+    """Description of an environment for learners.
 
-    `available` are the actions of each state of a finite MDP, as booleans; `low` and `high`
-    bound the observations of other environments.
+    Attributes:
+        name: name of the environment.
+        actions: number of actions.
+        available: in a finite MDP, whether an action is available in a state, states x actions.
+        low: lowest observation of other environments.
+        high: highest observation of other environments.
+        block: number of steps whose random numbers are drawn together.
     """
 
     name: str
@@ -174,15 +242,19 @@ class EnvSpec:
 
     @property
     def size(self) -> tuple[Any, ...]:
-        """What two environments must have in common for one learner to serve both."""
+        """What two environments must have in common to be used with the same learner."""
         states = None if self.available is None else self.available.shape
         return self.actions, states, self.low, self.high
 
 
 class Environments(NamedTuple):
-    """The environments of a run: numbers shared by all lanes, numbers with an axis over seeds, and their description.
+    """Environments of a run. A leaf that is in `shared` is None in `own`, and the other way round.
 
-    What is in `shared` is None in `own` and the other way round. `mdp` is the finite MDP of all lanes, if it is one.
+    Attributes:
+        shared: simulation with the numbers that all lanes share.
+        own: simulation with numbers that have a leading axis over seeds.
+        spec: description for learners.
+        mdp: the finite MDP, if all lanes share one.
     """
 
     shared: Any
@@ -192,13 +264,16 @@ class Environments(NamedTuple):
 
 
 def environments(env: Any, params: Any, seeds: int, least_states: int = 1) -> Environments:
-    """One environment for all lanes, or a list of them with one for each seed.
+    """Make the simulation of one environment for all lanes, or of a list with one environment for each seed.
 
     Args:
         env: a finite MDP, a functional environment (ours, or any with gymnax's interface), or a list of either.
-        params: parameters of a functional environment; its own by default.
-        seeds: the number of seeds.
-        least_states: states that a finite MDP is padded to at least, so that several share a program.
+        params: parameters of a functional environment; by default its own.
+        seeds: number of seeds.
+        least_states: minimum number of states that a finite MDP is padded to, so that several share a program.
+
+    Returns:
+        The environments.
     """
     each = env if isinstance(env, list) else [env]
     if len(each) not in (1, seeds):
@@ -257,9 +332,15 @@ def _finite(mdp: MDP, least_states: int) -> FiniteSimulation:
 
 
 def padded_size(states: int) -> int:
-    """The next power of 4, and a few: memory is cheap, a compilation is a second.
+    """Compute the number of states to pad an MDP to: a power of 4 plus 8.
 
-    The few keep the tables of neighbouring lanes from falling on the same cache lines.
+    Few sizes mean few compilations. The 8 extra states keep tables of neighbouring lanes off the same cache lines.
+
+    Args:
+        states: number of states.
+
+    Returns:
+        The padded number.
     """
     size = 16
     while size < states:
@@ -268,7 +349,7 @@ def padded_size(states: int) -> int:
 
 
 def _alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Walker's alias method: keep index i with probability accept[i], else take alias[i]."""
+    """Compute the table of Walker's alias method: keep index i with probability accept[i], else take alias[i]."""
     weight = probability[probability > 0] * np.count_nonzero(probability)
     accept, alias = np.ones(len(weight)), np.arange(len(weight))
     small = [i for i, w in enumerate(weight) if w < 1]

@@ -29,7 +29,18 @@ COLOURS = dict(zip(SCALES, ("#000000", *figures.palette(len(SCALES) - 1)), stric
 def learn(
     settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None, *, scale: float, episodes: int
 ) -> xr.Dataset:
-    """Run ε-greedy Q-learning on the deep sea with a bonus; return its returns and the diagnosis of the bonus."""
+    """Run ε-greedy Q-learning on the deep sea with a bonus.
+
+    Args:
+        settings: ignored; there is no grid.
+        seeds: the seeds.
+        progress: called with the fraction done and the number of steps so far.
+        scale: scale of the bonus.
+        episodes: number of episodes.
+
+    Returns:
+        A dataset with the true returns, the counts and the diagnosis of the bonus.
+    """
     runs: list[xr.Dataset] = []
     for done, seed in enumerate(seeds, start=1):
         runs.append(_run(scale, episodes, seed))
@@ -70,16 +81,35 @@ def _run(scale: float, episodes: int, seed: int) -> xr.Dataset:
 
 
 def conditions(size: Size) -> Sequence[Condition]:
+    """Return one condition per scale of the bonus."""
     episodes = size.of(EPISODES, least=60)
     return [Condition(name, partial(learn, scale=scale, episodes=episodes)) for name, scale in SCALES.items()]
 
 
 def late_return(data: xr.Dataset) -> np.ndarray:
+    """Compute the mean true return of the last fifth of episodes.
+
+    Args:
+        data: results of one condition.
+
+    Returns:
+        One number per seed.
+    """
     episodes = data.sizes["episode"]
     return data["return"].isel(episode=slice(-episodes // 5, None)).mean("episode").values
 
 
 def solves_more_often(often: str, seldom: str) -> Claim:
+    """Claim that one scale solves the problem in more runs than another.
+
+    Args:
+        often: name of the better condition.
+        seldom: name of the worse condition.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         solved = [late_return(results[name].data()) > SOLVED for name in (often, seldom)]
         interval = difference_of_shares(*((int(x.sum()), len(x)) for x in solved))
@@ -90,6 +120,16 @@ def solves_more_often(often: str, seldom: str) -> Claim:
 
 
 def ends_better(better: str, worse: str) -> Claim:
+    """Claim that one scale ends with a higher return than another.
+
+    Args:
+        better: name of the better condition.
+        worse: name of the worse condition.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         ours, theirs = (late_return(results[name].data()) for name in (better, worse))
         words = f"mean true return of the last fifth of episodes, scale {better} less {worse}"
@@ -99,6 +139,17 @@ def ends_better(better: str, worse: str) -> Claim:
 
 
 def is_warned_of(name: str, variable: str, text: str) -> Claim:
+    """Claim that `diagnose` warns of a condition in most runs.
+
+    Args:
+        name: name of the condition.
+        variable: variable of its dataset that says whether there was a warning.
+        text: text of the claim.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         is_warned = results[name].data()[variable].values
         return Estimate(f"share of runs with scale {name}", share(int(is_warned.sum()), len(is_warned)), len(is_warned))
@@ -107,6 +158,7 @@ def is_warned_of(name: str, variable: str, text: str) -> Claim:
 
 
 def draw(results: Results, figure: Figure) -> None:
+    """Draw true returns and the share of the bonus by episode, and counts against visits."""
     figure.set_size_inches(12, 3.8)
     panels = figure.subplots(1, 3)
     for result in results:
@@ -136,6 +188,7 @@ def draw(results: Results, figure: Figure) -> None:
 
 
 def tables(results: Results) -> Sequence[Table]:
+    """Return a table of returns, shares of the bonus and warnings by scale."""
     rows = []
     for result in results:
         data = result.data()
@@ -157,9 +210,10 @@ EXPERIMENT = Experiment(
     figure="beyond the paper",
     title="A bonus in a wrapper, and whether its size is sensible",
     paper="",
-    notes="Tabular Q-learning, ε-greedy, on the deep sea of 8, learns from the rewards of the wrapped "
-    "environment. dorax.diagnose says how much of them is bonus, and warns. Scales were chosen on other "
-    "seeds, as too small, sensible and too large, after a first choice on a larger sea had shown less.",
+    notes="Tabular ε-greedy Q-learning on the deep sea of 8 learns from the rewards of the wrapped "
+    "environment. dorax.diagnose reports how much of the reward is bonus, and warns if that is too much or too "
+    "little. The scales (too small, sensible, too large) were chosen on other seeds, after a first choice on a "
+    "larger sea had shown less.",
     conditions=conditions,
     claims=[
         solves_more_often(RIGHT, NONE),

@@ -1,4 +1,4 @@
-"""The paper's headline: Freeway from the screen, with no bonus, a density model's and E-values'."""
+"""The paper's Atari experiment: Freeway from the screen, without a bonus, with E-values and with a density model."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ DQN, E_VALUES, DENSITY = "DQN", "E-values", "density"
 E_VALUES_0, COUNTS, LONGER = "E-values, γ_E = 0", "E-values, count form", "E-values, 8 million steps"
 E_VALUES_THEIRS, DQN_THEIRS = "E-values, authors' Adam", "DQN, authors' Adam"
 STEPS, MORE_STEPS, ONSET_STEPS = 3_000_000, 8_000_000, 1_500_000
-LONG_SEEDS = 5  # seeds that run to the end; further ones show the onset alone
+LONG_SEEDS = 5  # seeds that run for all steps; further ones only show when learning sets in
 LEFT = 1.0
-THRESHOLDS = LEFT, 10.0, 25.0  # mean returns of a game: off the ground, halfway, nearly as good as it gets
-WINDOW = 10  # records that a mean return is taken over: 100 000 steps
+THRESHOLDS = LEFT, 10.0, 25.0  # mean returns of a game: first crossings, halfway, nearly the maximum
+WINDOW = 10  # records in a moving average: 100 000 steps
 TESTS = 5  # tests at the end of a run
 
 AGENT = AtariAgent()
@@ -63,8 +63,8 @@ AGENTS = {
     E_VALUES_THEIRS: replace(THEIRS, counter=LOGISTIC, bonus=BONUS),
     DQN_THEIRS: THEIRS,
 }
-FEWEST = 4  # seeds on each side of a comparison that is judged
-FEW_SEEDS = 2  # of what the paper does not compare, and of what is slow
+FEWEST = 4  # minimum number of seeds on each side of a comparison
+FEW_SEEDS = 2  # for agents that the paper does not compare, and for slow ones
 STYLES = {
     DQN: (figures.COLOURS[0], "-"),
     DENSITY: (figures.COLOURS[4], "-"),
@@ -78,7 +78,7 @@ STYLES = {
 
 
 def conditions(size: Size) -> list[Condition]:
-    """The most important conditions first, so that they are there if time runs out."""
+    """Return the conditions, most important first, so that these are complete if time runs out."""
     few = range(min(FEW_SEEDS, size.seeds))
     first = [_condition(name, range(size.seeds), 0, size) for name in (E_VALUES, DQN)]
     if not size.is_full:
@@ -99,6 +99,7 @@ def _condition(name: str, seeds: Sequence[int], priority: int, size: Size) -> Co
 
 
 def check_gpu() -> None:
+    """Raise `InvalidInput` unless there is a GPU."""
     import jax
 
     if jax.default_backend() == "cpu":
@@ -106,14 +107,32 @@ def check_gpu() -> None:
 
 
 def identity(name: str, size: Size, setting: Setting, seed: int) -> dict[str, Any]:
-    """Everything that a run depends on."""
+    """Return everything that a run depends on.
+
+    Args:
+        name: name of the condition.
+        size: size of the experiment.
+        setting: ignored; there is no grid.
+        seed: the seed.
+    """
     del setting  # there is no grid
     run = training(name, seed, size)
     return run.what | {"steps": run.steps}
 
 
 def train(name: str, size: Size, settings: Sequence[Setting], seeds: Sequence[int], job: Job) -> xr.Dataset:
-    """Train one seed; an interrupted run continues from its last checkpoint."""
+    """Train one seed. An interrupted run resumes from its last checkpoint.
+
+    Args:
+        name: name of the condition.
+        size: size of the experiment.
+        settings: ignored; there is no grid.
+        seeds: a single seed.
+        job: progress callback and folder of the run.
+
+    Returns:
+        The dataset.
+    """
     (seed,) = seeds
     work = training(name, seed, size)
     options = replace(work.options, folder=job.folder, keep_replay=job.keep_replay)
@@ -123,7 +142,13 @@ def train(name: str, size: Size, settings: Sequence[Setting], seeds: Sequence[in
 
 
 def training(name: str, seed: int, size: Size) -> HostTraining:
-    """What to train: the agent of a condition, and how long."""
+    """Return what to train: the agent of a condition, and for how long.
+
+    Args:
+        name: name of the condition.
+        seed: the seed.
+        size: size of the experiment.
+    """
     agent, env = AGENTS[name], Atari("freeway")
     if size.is_full:
         steps = MORE_STEPS if name == LONGER else STEPS if seed < LONG_SEEDS else ONSET_STEPS
@@ -137,7 +162,15 @@ def training(name: str, seed: int, size: Size) -> HostTraining:
 
 
 def fingerprint(name: str, setting: Setting) -> dict[str, Any]:
-    """What an agent does in a short run on the CPU: its actions, bonuses and losses."""
+    """Run an agent for a short time on the CPU.
+
+    Args:
+        name: name of the condition.
+        setting: ignored; there is no grid.
+
+    Returns:
+        Its actions, bonuses and losses.
+    """
     import jax
 
     del setting  # there is no grid
@@ -158,17 +191,42 @@ def fingerprint(name: str, setting: Setting) -> dict[str, Any]:
 
 
 def training_return(data: xr.Dataset) -> np.ndarray:
-    """The mean return of training games, seed x record: the reward of a step times the steps of a game."""
+    """Compute the mean return of training games: the reward per step times the length of a game.
+
+    Args:
+        data: results of one condition.
+
+    Returns:
+        An array, seeds x records.
+    """
     game = np.nanmedian(data.length.values) if data.sizes["episode"] else 1.0
     return figures.trailing_mean(data.record_reward.values, WINDOW) * game
 
 
 def times_to(data: xr.Dataset, threshold: float) -> Times:
-    """Steps until the mean return of training games first reaches a threshold."""
+    """Find the steps until the mean return of training games first reaches a threshold.
+
+    Args:
+        data: results of one condition.
+        threshold: the threshold.
+
+    Returns:
+        One time per seed.
+    """
     return first_times(training_return(data), data.record_step.values, threshold)
 
 
 def leaves_more_often(often: str, seldom: str) -> Claim:
+    """Claim that more seeds leave a return of 0 with one agent than with another.
+
+    Args:
+        often: name of the better agent.
+        seldom: name of the worse agent.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         left = {name: times_to(results[name].data(), LEFT).is_reached for name in (often, seldom)}
         counts = ", ".join(f"{int(x.sum())} of {len(x)} of {name}" for name, x in left.items())
@@ -180,6 +238,17 @@ def leaves_more_often(often: str, seldom: str) -> Claim:
 
 
 def sooner(fast: str, slow: str, threshold: float) -> Claim:
+    """Claim that one agent reaches a mean return sooner than another.
+
+    Args:
+        fast: name of the faster agent.
+        slow: name of the slower agent.
+        threshold: the mean return.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         times = {name: times_to(results[name].data(), threshold) for name in (slow, fast)}
         never = [f"{int((~t.is_reached).sum())} of {len(t.time)} of {name} never" for name, t in times.items()]
@@ -190,7 +259,7 @@ def sooner(fast: str, slow: str, threshold: float) -> Claim:
 
 
 def _estimate(words: str, interval: Interval, *groups: np.ndarray, fewest: int = FEWEST) -> Estimate:
-    """With too few seeds on either side an interval is meaningless: show the value and judge nothing by it."""
+    """Make an estimate. With too few seeds in a group its interval is infinite, so that the claim is not judged."""
     seeds = min(len(group) for group in groups)
     if seeds < fewest:
         interval = Interval(interval.value, -np.inf, np.inf)
@@ -198,12 +267,29 @@ def _estimate(words: str, interval: Interval, *groups: np.ndarray, fewest: int =
 
 
 def final_tests(data: xr.Dataset) -> np.ndarray:
-    """The mean return of the last tests of each seed."""
+    """Compute the mean return of the last tests.
+
+    Args:
+        data: results of one condition.
+
+    Returns:
+        One number per seed.
+    """
     by_test = data.test_return.mean("game").values
     return np.stack([row[np.isfinite(row)][-TESTS:].mean() for row in by_test])
 
 
 def ends_better(better: str, worse: str) -> Claim:
+    """Claim that one agent ends with a higher test return than another.
+
+    Args:
+        better: name of the better agent.
+        worse: name of the worse agent.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         ours, theirs = (final_tests(results[name].data()) for name in (better, worse))
         words = f"mean return of the last {TESTS} tests, {better} less {worse}"
@@ -213,30 +299,48 @@ def ends_better(better: str, worse: str) -> Claim:
 
 
 def cost(name: str, text: str, **bounds: float) -> Claim:
+    """Make a claim about the time per step of an agent, relative to DQN.
+
+    Args:
+        name: name of the agent.
+        text: text of the claim.
+        **bounds: bounds of the ratio, as for `Claim`.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         ours, theirs = (seconds_a_step(results[agent].data()) for agent in (name, DQN))
         interval = ratio_of_medians(*(Times(x, np.ones(len(x), bool)) for x in (ours, theirs)))
         words = f"seconds a step, {name} over {DQN} (medians)"
-        # Each run is timed some hundred times over, so that two are enough.
+        # Each run has about a hundred timings, so two runs are enough.
         return _estimate(words, interval, ours, theirs, fewest=2)
 
     return Claim(text, estimate, **bounds)
 
 
 def seconds_a_step(data: xr.Dataset) -> np.ndarray:
-    """Of records between which every step was learned from: no compiling, no filling of the replay."""
+    """Compute the median time per step, over records in which all updates took place: no compilation, no warm-up.
+
+    Args:
+        data: results of one condition.
+
+    Returns:
+        One number per seed.
+    """
     steps, updates, seconds = (np.diff(data[f"record_{x}"].values, axis=1) for x in ("step", "updates", "seconds"))
     return np.nanmedian(np.where(updates * AGENT.update_every == steps, seconds / steps, np.nan), axis=1)
 
 
 def draw(results: Results, figure: Figure) -> None:
-    """Training and test returns by step, training returns by updates and by time; every seed, and their mean."""
+    """Draw training and test returns by step, and training returns by updates and by time: every seed, and the mean."""
     figure.set_size_inches(12, 7)
     panels = figure.subplots(2, 2, sharey=True).ravel()
     for result in results:
         data, (colour, line) = result.data(), STYLES[result.name]
         style = {"color": colour, "linestyle": line, "label": f"{result.name} (seeds: {data.sizes['seed']})"}
-        if result.name != LONGER:  # which would squeeze all others
+        if result.name != LONGER:  # its axis would squeeze all others
             returns = training_return(data)
             for panel, axis, unit in ((0, "step", 1e6), (2, "updates", 1e6), (3, "seconds", 60)):
                 _draw_mean(panels[panel], np.nanmean(data[f"record_{axis}"].values, axis=0) / unit, returns, style)
@@ -260,6 +364,7 @@ def _draw_mean(panel: Any, x: np.ndarray, values: np.ndarray, style: dict[str, s
 
 
 def tables(results: Results) -> Sequence[Table]:
+    """Return a table of times to the thresholds, final test returns and costs by agent."""
     rows = []
     seconds = {result.name: float(np.median(seconds_a_step(result.data()))) for result in results}
     for result in results:
@@ -302,16 +407,17 @@ EXPERIMENT = Experiment(
     title="Freeway: a bonus from E-values, from a density model, and none",
     paper="On Freeway DQN with a bonus from E-values outperforms DQN and DQN with a bonus from a density model's "
     "counts, and converges in about 2·10⁶ steps; training with density counts is an order of magnitude slower.",
-    notes="The authors' network, replay, bonus and sticky actions, and one update for every 4 agent steps, as theirs. "
-    "Three things differ that matter here, for all agents alike, chosen on a seed of their own; docs/freeway.md has "
-    "the rest. Adam's numbers and the age of the target network are those of Rainbow (Hessel et al., 2018): with the "
-    "authors' no agent's policy lasts, as the table shows. ε falls from 1 to 0.1 over 5·10⁵ agent steps, not over "
-    "4·10⁶ (10⁶ of the authors' steps, which are updates). And 128 games are played side by side by a copy of the "
-    "network that is renewed every 2500 updates: each game sees the network change far faster than a single game "
-    "would, and a policy that changes within every crossing never crosses. The paper's 2·10⁶ steps may be updates, "
-    "that is 8·10⁶ agent steps. Many games at once end together, so the mean return of training games is the reward "
-    "of a step times the steps of a game. What a step costs is told as it was recorded, on machines that were not "
-    "equally busy; `dorax bench --freeway` times the agents by turns.",
+    notes="Network, replay, bonus, sticky actions and one update for every 4 agent steps are as in the authors' code. "
+    "Three things that matter here differ, for all agents alike. They were chosen on a separate seed; docs/freeway.md "
+    "has the rest. The learning rate and epsilon of Adam and the update interval of the target network are those of "
+    "Rainbow (Hessel et al., 2018): with the authors', no agent keeps a good policy, as the table shows. ε decreases "
+    "from 1 to 0.1 over 5·10⁵ agent steps, not over 4·10⁶ (10⁶ of the authors' steps, which are updates). And 128 "
+    "games are played in parallel by a copy of the network that is updated every 2500 updates: otherwise each game "
+    "would see the network change far faster than a single game does, and a policy that changes within every crossing "
+    "never crosses. The paper's 2·10⁶ steps may be updates, that is 8·10⁶ agent steps. Parallel games end together, so "
+    "the mean return of training games is computed as the reward per step times the length of a game. Costs per step "
+    "are as recorded, on machines with different loads; `dorax bench --freeway` compares the agents by alternating "
+    "between them.",
     conditions=conditions,
     claims=[
         leaves_more_often(E_VALUES, DQN),

@@ -20,7 +20,7 @@ from dorax.study.results import Results
 from dorax.study.statistics import Times, difference_of_shares, first_times, median, ratio_of_medians, share
 
 NONE, E_VALUES, VISITS, RND = "no bonus", "E-values", "visits", "RND"
-FIRST_SEED = 100  # of the seeds that are judged; nothing was tuned on them
+FIRST_SEED = 100  # first reported seed; nothing was tuned on these seeds
 SOLVED = 0.5  # mean true return; the best is 0.99 on the deep sea and 1 on the mountain car
 WINDOW = 5  # records in a moving average: a tenth of a run
 STYLES = {NONE: figures.COLOURS[0], VISITS: figures.COLOURS[1], RND: figures.COLOURS[4], E_VALUES: figures.COLOURS[6]}
@@ -28,14 +28,14 @@ STYLES = {NONE: figures.COLOURS[0], VISITS: figures.COLOURS[1], RND: figures.COL
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem, the algorithm that is to solve it, and the number of steps.
+    """A problem, the algorithm to solve it with, and the number of steps.
 
     Attributes:
         algorithm: PPO or DQN.
-        settings: what differs from the defaults of the algorithm.
-        environment: its id.
-        keywords: its arguments.
-        steps: the number of environment steps.
+        settings: settings of the algorithm that differ from its defaults.
+        environment: id of the environment.
+        keywords: arguments of the environment.
+        steps: number of environment steps.
     """
 
     algorithm: str
@@ -45,7 +45,7 @@ class Problem:
     steps: int
 
 
-# What differs from the defaults of Stable-Baselines3, to suit short runs.
+# Settings that differ from the defaults of Stable-Baselines3, to suit short runs.
 PPO = {"n_steps": 128, "batch_size": 256, "ent_coef": 0.01}
 DQN = {
     "learning_rate": 1e-3,
@@ -76,6 +76,12 @@ GRIDS = {
 
 
 def agent_name(problem: str, kind: str) -> str:
+    """Return the name of a condition.
+
+    Args:
+        problem: name of the problem.
+        kind: kind of bonus.
+    """
     return f"{problem}: {kind}"
 
 
@@ -103,13 +109,31 @@ def _condition(
 
 
 def identity(problem: Problem, kind: str, setting: Setting, seed: int) -> dict[str, Any]:
-    """Return everything that a run depends on, besides its seed."""
+    """Return everything that a run depends on, besides its seed.
+
+    Args:
+        problem: the problem.
+        kind: kind of bonus.
+        setting: scale of the bonus.
+        seed: ignored.
+    """
     del seed
     return {"problem": asdict(problem), "kind": kind, "scale": setting.get("scale", 0.0)}
 
 
 def train(problem: Problem, kind: str, settings: Sequence[Setting], seeds: Sequence[int], job: Job) -> xr.Dataset:
-    """Train one seed at one scale. It takes a minute or two, so there are no checkpoints."""
+    """Train one seed at one scale. It takes a minute or two, so there are no checkpoints.
+
+    Args:
+        problem: the problem.
+        kind: kind of bonus.
+        settings: a single setting, the scale of the bonus.
+        seeds: a single seed.
+        job: progress callback.
+
+    Returns:
+        The dataset.
+    """
     from dorax.experiments import _sb3_runs
 
     (setting,), (seed,) = settings, seeds
@@ -125,7 +149,14 @@ def train(problem: Problem, kind: str, settings: Sequence[Setting], seeds: Seque
 
 
 def lost_return(data: xr.Dataset) -> xr.DataArray:
-    """Return 1 less the mean return; the best return is 1, or nearly."""
+    """Compute 1 minus the mean return; the best return is 1, or nearly.
+
+    Args:
+        data: results of one condition.
+
+    Returns:
+        The measure, by record.
+    """
     return 1 - data.record_return
 
 
@@ -133,7 +164,13 @@ LOST_RETURN = Measure(f"a mean return of {SOLVED:g}", lost_return, 1 - SOLVED, f
 
 
 def fingerprint(name: str, kind: str, setting: Setting) -> dict[str, Any]:
-    """Return the fingerprint of a run that is just long enough for the first updates of the agent."""
+    """Return the fingerprint of a run that is just long enough for the first updates of the agent.
+
+    Args:
+        name: name of the problem.
+        kind: kind of bonus.
+        setting: scale of the bonus.
+    """
     check_installed()
     from dorax.experiments import _sb3_runs
 
@@ -147,20 +184,47 @@ def fingerprint(name: str, kind: str, setting: Setting) -> dict[str, Any]:
 
 
 def check_installed() -> None:
+    """Raise `InvalidInput` unless Stable-Baselines3 is installed."""
     if find_spec("stable_baselines3") is None:
         raise InvalidInput("Stable-Baselines3 is not installed; install it with pip install 'dorax[sb3]'")
 
 
 def mean_return(data: xr.Dataset) -> np.ndarray:
+    """Compute the moving average of the true return.
+
+    Args:
+        data: results of one condition.
+
+    Returns:
+        An array, seeds x records.
+    """
     return figures.trailing_mean(data.record_return.values, WINDOW)
 
 
 def times_of(data: xr.Dataset) -> Times:
-    """Return the steps until the mean true return first reaches that of a solved problem."""
+    """Find the steps until the mean true return first reaches that of a solved problem.
+
+    Args:
+        data: results of one condition.
+
+    Returns:
+        One time per seed.
+    """
     return first_times(mean_return(data), data.record_step.values, SOLVED)
 
 
 def solved_more_often(problem: str, often: str, seldom: str) -> Claim:
+    """Claim that more runs solve a problem with one bonus than with another.
+
+    Args:
+        problem: name of the problem.
+        often: the better kind of bonus.
+        seldom: the worse kind of bonus.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         solved = [times_of(results[agent_name(problem, kind)].data()).is_reached for kind in (often, seldom)]
         counts = ", ".join(
@@ -173,6 +237,17 @@ def solved_more_often(problem: str, often: str, seldom: str) -> Claim:
 
 
 def solved_sooner(problem: str, soon: str, late: str) -> Claim:
+    """Claim that a problem is solved sooner with one bonus than with another.
+
+    Args:
+        problem: name of the problem.
+        soon: the better kind of bonus.
+        late: the worse kind of bonus.
+
+    Returns:
+        The claim.
+    """
+
     def estimate(results: Results) -> Estimate:
         slow, fast = (times_of(results[agent_name(problem, kind)].data()) for kind in (late, soon))
         words = f"steps until a mean return of {SOLVED:g}, {late} over {soon} (medians)"
@@ -182,6 +257,7 @@ def solved_sooner(problem: str, soon: str, late: str) -> Claim:
 
 
 def draw(results: Results, figure: Figure) -> None:
+    """Draw the mean true return by step, one panel per problem."""
     figure.set_size_inches(12, 4)
     shown = [
         name for name in PROBLEMS if any(agent_name(name, kind) in results.conditions for kind in STYLES)
@@ -202,6 +278,7 @@ def draw(results: Results, figure: Figure) -> None:
 
 
 def tables(results: Results) -> Sequence[Table]:
+    """Return a table of how many runs solve each problem, and when."""
     rows = []
     for name in PROBLEMS:
         for kind in STYLES:
@@ -225,9 +302,9 @@ EXPERIMENT = Experiment(
     paper="",
     notes="PPO and DQN of Stable-Baselines3, wrapped in one line. E-values with γ_E = 0.99; visits are the same "
     "wrapper with counter=Visits(); RND is random network distillation (Burda et al., 2018). The other bonuses "
-    "are scale / √c. The scale of each is the best of its grid on two seeds that are not among those judged; "
-    "grids were widened until the best was not at their end. Sizes of problems and settings of the algorithms "
-    "were chosen on other seeds, too, with E-values: they may suit those best. Returns are true ones, without "
+    "are scale / √c. The scale of each is the best of its grid on two seeds that are not among the reported ones; "
+    "grids were widened until the best value was not at the edge. Problem sizes and settings of the algorithms "
+    "were also chosen on other seeds, with E-values, so they may favour these. Returns are true returns, without "
     "bonuses, of training episodes.",
     conditions=conditions,
     claims=[

@@ -1,4 +1,4 @@
-"""Features: how states are described, as users write them."""
+"""Descriptions of features: how states are represented for counts and values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Tiles:
     """Tile coding: overlapping grids over a Box, so that nearby states share counts and values.
 
     Args:
-        tiles: the number of tiles per dimension, one for all dimensions or one for each.
-        tilings: the number of overlapping grids.
-        low: the lower bounds of the grids; by default those of the space.
-        high: the upper bounds of the grids; by default those of the space. In wrappers, a dimension that has no
-            bounds is mapped into (-1, 1) by x / (1 + |x|), so that tiles are finest around 0.
+        tiles: number of tiles per dimension, one for all dimensions or one for each.
+        tilings: number of overlapping grids.
+        low: lower bounds of the grids; by default those of the space.
+        high: upper bounds of the grids; by default those of the space. In wrappers, a dimension without bounds is
+            mapped into (-1, 1) by x / (1 + |x|), so that tiles are finest around 0.
     """
 
     tiles: int | Sequence[int] = 8
@@ -41,13 +41,13 @@ class Tiles:
 class KWinners:
     """Sparse random codes: the most active units of a wide random layer, used like tiles.
 
-    For images, which are downsampled to grey first, and for Boxes of many dimensions. Inputs
-    are normalised by the first 1000 observations. Similar states share most of their active
-    units and dissimilar ones hardly any (Dasgupta et al., 2017). Nothing is trained.
+    For images, which are first downsampled and converted to grey, and for Boxes of many dimensions. Inputs are
+    normalised by the first 1000 observations. Similar states share most of their active units and dissimilar ones
+    hardly any (Dasgupta et al., 2017). Nothing is trained.
 
     Args:
-        units: the width of the layer.
-        active: the number of active units of a state.
+        units: width of the layer.
+        active: number of active units of a state.
     """
 
     units: int = 8192

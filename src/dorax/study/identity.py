@@ -80,7 +80,14 @@ def describe(thing: Any, modules: set[str] | None = None) -> Any:
 
 
 def with_imports(modules: set[str]) -> set[str]:
-    """The modules of this package among `modules`, and those of it that they import, transitively."""
+    """Find the modules of this package that some modules consist of: themselves and what they import, transitively.
+
+    Args:
+        modules: names of modules; those outside this package are ignored.
+
+    Returns:
+        The names of the modules found.
+    """
     found: set[str] = set()
     waiting = {name for name in modules if name.split(".")[0] == _PACKAGE}
     while waiting:

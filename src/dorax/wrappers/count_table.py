@@ -43,7 +43,7 @@ class CountTable:
     """
 
     def __init__(self, num_actions: int, learning_rate: float, discount: float) -> None:
-        # The numbers and not the counter: asking it (`EValues.next`) takes three times as long as the formula itself.
+        # The numbers instead of the counter: calling `EValues.next` takes three times as long as the formula itself.
         self._learning_rate, self._discount = learning_rate, discount
         self._counts: dict[int, list[float]] = {}
         self._visits: dict[int, list[int]] = {}

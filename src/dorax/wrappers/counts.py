@@ -143,7 +143,11 @@ class GeneralizedCounts:
         return count
 
     def action_index(self, action: Any) -> int:
-        """Return the index of an action among all actions, from 0."""
+        """Return the index of an action among all actions, from 0.
+
+        Args:
+            action: an element of the action space.
+        """
         index = self._index_of(action)
         if not 0 <= index < self.num_actions:
             raise InvalidInput(f"the action is {in_one_line(action)}; allowed: one of {in_one_line(self.action_space)}")
@@ -163,7 +167,11 @@ class GeneralizedCounts:
         return table.arrays() | self._coder.arrays()
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Replace what was learned by what `arrays` returned."""
+        """Replace what was learned by what `arrays` returned.
+
+        Args:
+            arrays: arrays by name.
+        """
         self._table.restore(arrays)
         self._coder.restore(arrays)
         self._pending = [None] * self.num_envs

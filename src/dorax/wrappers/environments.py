@@ -186,7 +186,7 @@ def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
 
 
 def _final_observations(infos: dict[str, Any]) -> Any:
-    """The last observations of the episodes that ended in this step, where the environments are reset in it, too."""
+    """Return the last observations of episodes that ended in this step, if environments reset in the same step."""
     if "final_obs" not in infos:
         raise InvalidInput(
             "an environment was reset in the step that ended its episode, and infos lack its last observation; "
@@ -196,7 +196,11 @@ def _final_observations(infos: dict[str, Any]) -> Any:
 
 
 def layers(env: Any) -> Iterator[Any]:
-    """Iterate over an environment and all environments inside it that can be reached from this process."""
+    """Iterate over an environment and all environments inside it that can be reached from this process.
+
+    Args:
+        env: the outermost environment.
+    """
     yield env
     parts = getattr(env, "__dict__", {})
     several = parts.get("envs")
@@ -206,13 +210,21 @@ def layers(env: Any) -> Iterator[Any]:
 
 
 def exploration_of(layer: Any) -> Exploration | None:
-    """Return the `Exploration` of a bonus wrapper, or None for any other environment."""
+    """Return the `Exploration` of a bonus wrapper, or None for any other environment.
+
+    Args:
+        layer: a wrapper or an environment.
+    """
     found = getattr(layer, "__dict__", {}).get("exploration")
     return found if isinstance(found, Exploration) else None
 
 
 def check_wrappable(env: Any) -> None:
-    """Raise if the environment has a bonus already, or resets itself without the wrapper noticing."""
+    """Raise `InvalidInput` if an environment has a bonus already, or resets itself without the wrapper noticing.
+
+    Args:
+        env: the environment.
+    """
     for layer in layers(env):
         if exploration_of(layer) is not None:
             raise InvalidInput(f"the environment has a bonus already, {layer}; allowed: one bonus wrapper")
@@ -221,7 +233,11 @@ def check_wrappable(env: Any) -> None:
 
 
 def check_no_bonus(info: dict[str, Any]) -> None:
-    """Raise if `info` shows that there is a bonus already, in an environment of another process."""
+    """Raise `InvalidInput` if `info` shows that there is a bonus already, in an environment of another process.
+
+    Args:
+        info: the info dictionary of a step.
+    """
     if not isinstance(info, dict):
         raise InvalidInput(f"infos are a {type(info).__name__}; allowed: a dictionary (DictInfoToList goes around)")
     if "generalized_count" in info:

@@ -1,4 +1,4 @@
-"""Counts, the bonus that they give, its scale over time, and a history of both."""
+"""Exploration bonuses: counts, the bonus computed from them, its scale over time, and a history of both."""
 
 from __future__ import annotations
 
@@ -153,13 +153,21 @@ class Exploration:
         return self._first_action + rule(values, counts, np.float64(self.steps), self._random.random(len(values)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save counts, history and random state to one file, atomically. Running episodes are saved as truncated."""
+        """Save counts, history and random state to one file, atomically. Running episodes are saved as truncated.
+
+        Args:
+            path: file to write.
+        """
         facts = {**self.counts.what, "steps": self.steps, "history": self.history.rows()}
         facts["random"] = self._random.bit_generator.state
         write_archive(path, _KIND, facts, self.counts.arrays())
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Load what `save` wrote. Spaces, features and counter must be the same."""
+        """Load a file that `save` wrote. Spaces, features and counter must be the same.
+
+        Args:
+            path: file to read.
+        """
         facts, arrays = read_archive(path, _KIND)
         try:
             theirs = {name: facts[name] for name in self.counts.what}

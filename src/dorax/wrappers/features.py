@@ -22,7 +22,17 @@ Keys = tuple[int, ...]
 
 
 def default_features(space: spaces.Space[Any]) -> Features:
-    """Choose features by the space: a table if it is finite, tiles in few dimensions, random codes otherwise."""
+    """Choose features by the space: a table if it is finite, tiles in few dimensions, random codes otherwise.
+
+    Args:
+        space: the observation space.
+
+    Returns:
+        The features.
+
+    Raises:
+        InvalidInput: if the space is not supported.
+    """
     if enumeration(space) is not None:
         return Table()
     if not isinstance(space, spaces.Box):
@@ -55,7 +65,16 @@ class Coder(Protocol):
 
 
 def make_coder(space: spaces.Space[Any], features: Features, seed: int) -> Coder:
-    """Make the coder of a space for the given features."""
+    """Make the coder of a space.
+
+    Args:
+        space: the observation space.
+        features: how counts are stored.
+        seed: seed of the random codes of `KWinners`.
+
+    Returns:
+        The coder.
+    """
     match features:
         case Table():
             return _FixedCoder(_table_keys(space))

@@ -19,7 +19,12 @@ class History:
         self._windows = [list(row) for row in rows]
 
     def add(self, reward: float, bonus: float) -> None:
-        """Add one step."""
+        """Add one step.
+
+        Args:
+            reward: the true reward.
+            bonus: the bonus.
+        """
         windows = self._windows
         if not windows or windows[-1][0] >= self.window:
             if len(windows) == _MAX_WINDOWS:

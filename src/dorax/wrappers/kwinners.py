@@ -29,9 +29,9 @@ class KWinnersCoder:
 
     Args:
         box: the observation space.
-        units: the width of the random layer.
-        active: the number of units in a code.
-        seed: of the inputs that each unit sees, and of their signs.
+        units: width of the random layer.
+        active: number of units in a code.
+        seed: seed of the inputs that each unit sees, and of their signs.
     """
 
     def __init__(self, box: spaces.Box, units: int, active: int, seed: int) -> None:

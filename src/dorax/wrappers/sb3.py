@@ -150,6 +150,7 @@ class DirectedDQN(DQN):
         verbose: 0 prints nothing, 1 information, 2 debug messages.
         seed: of the agent.
         device: on which the networks run.
+        _init_setup_model: whether to build the networks at once, as for DQN.
         rule: chooses the actions: `dorax.LLL`, `dorax.UCB`, `dorax.Deficit` or a function like them.
     """
 

@@ -29,7 +29,11 @@ class Enumeration(NamedTuple):
 
 
 def enumeration(space: spaces.Space[Any]) -> Enumeration | None:
-    """Return the enumeration of a finite space, or None if the space is not finite."""
+    """Return the enumeration of a finite space, or None if the space is not finite.
+
+    Args:
+        space: the space.
+    """
     match space:
         case spaces.Discrete():
             return Enumeration(int(space.n), partial(_offset, int(space.start)))
@@ -48,7 +52,14 @@ def enumeration(space: spaces.Space[Any]) -> Enumeration | None:
 
 
 def enumerate_actions(space: spaces.Space[Any]) -> Enumeration:
-    """Return the enumeration of an action space, or raise if it is not finite or too large to keep counts for."""
+    """Return the enumeration of an action space.
+
+    Args:
+        space: the action space.
+
+    Raises:
+        InvalidInput: if the space is not finite, or too large to keep a count for each action.
+    """
     found = enumeration(space)
     if found is None:
         raise InvalidInput(
@@ -61,7 +72,17 @@ def enumerate_actions(space: spaces.Space[Any]) -> Enumeration:
 
 
 def as_finite(observation: Any) -> np.ndarray:
-    """Return an observation as float64, or raise if it contains NaN or infinity."""
+    """Convert an observation to float64.
+
+    Args:
+        observation: the observation.
+
+    Returns:
+        An array.
+
+    Raises:
+        InvalidInput: if the observation contains NaN or infinity.
+    """
     numbers = np.asarray(observation, np.float64)
     is_bad = ~np.isfinite(numbers)
     if is_bad.any():
@@ -73,8 +94,11 @@ def unbatched(space: spaces.Space[Any], batch: Any) -> Sequence[Any]:
     """Split a batch, as a vector environment returns it, into elements of the space.
 
     Args:
-        space: of a single element.
-        batch: an array, or a tuple or dictionary of batches; a list of elements is returned as it is.
+        space: space of a single element.
+        batch: an array, or a tuple or dictionary of batches; a list of elements is returned unchanged.
+
+    Returns:
+        The elements.
     """
     if isinstance(space, spaces.Dict) and isinstance(batch, dict):
         columns = [unbatched(part, batch[name]) for name, part in space.spaces.items()]
@@ -85,7 +109,11 @@ def unbatched(space: spaces.Space[Any], batch: Any) -> Sequence[Any]:
 
 
 def fingerprint(space: spaces.Space[Any]) -> str:
-    """Return a digest of all arrays of a space, such as its bounds, which `str` abbreviates."""
+    """Return a digest of all arrays of a space, such as its bounds, which `str` abbreviates.
+
+    Args:
+        space: the space.
+    """
     digest = blake2b(digest_size=16)
     for part in _nested(space):
         for array in vars(part).values():
@@ -102,7 +130,11 @@ def _nested(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:
 
 
 def in_one_line(thing: Any) -> str:
-    """Return `str(thing)` without line breaks."""
+    """Return `str(thing)` without line breaks.
+
+    Args:
+        thing: any object.
+    """
     return " ".join(str(thing).split())
 
 
