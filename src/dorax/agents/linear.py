@@ -106,14 +106,15 @@ class TileAlgorithm(eqx.Module):
         return q[..., None] if self.counter is None else jnp.stack([q, jnp.zeros_like(q)], axis=-1)
 
     def view(self, weights: Float[JaxArray, "tiles actions parts"], observation: Float[JaxArray, "games dims"]) -> View:
-        tiles = self.coder.active(observation)
-        sums = jnp.sum(weights.at[tiles].get(mode="promise_in_bounds"), axis=1)
-        values = sums[..., 0]
-        outputs = jnp.zeros_like(values) if self.counter is None else sums[..., 1]
-        return View(tiles, values, outputs if self.counter is None else self.counter.count(outputs), outputs)
+        tiles = self.coder.active(observation[0])
+        sums = jnp.sum(weights.at[tiles].get(mode="promise_in_bounds"), axis=0)
+        values = sums[:, 0]
+        outputs = jnp.zeros_like(values) if self.counter is None else sums[:, 1]
+        counts = outputs if self.counter is None else self.counter.count(outputs)
+        return jax.tree.map(lambda leaf: leaf[None], View(tiles, values, counts, outputs))
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        return jax.vmap(self.agent.rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
+        return jnp.asarray(self.agent.rule(view.values[0], view.counts[0], steps, uniform[0]))[None]
 
     def observe(
         self, weights: Float[JaxArray, "tiles actions parts"], step: Step

@@ -131,15 +131,14 @@ class NetworkAlgorithm(eqx.Module):
         return Memory(networks, empty(nothing, self.agent.capacity))
 
     def view(self, memory: Memory, observation: Float[JaxArray, "games dims"]) -> View:
-        x = self._scaled(observation)
-        values = jax.vmap(self._applied, in_axes=(None, 0))(memory.networks.q, x)
-        if self.counter is None:
-            return View(x, values, jnp.zeros_like(values), jnp.zeros_like(values))
-        outputs = jax.vmap(self._applied, in_axes=(None, 0))(memory.networks.counter, x)
-        return View(x, values, self.counter.count(outputs), outputs)
+        x = self._scaled(observation[0])
+        values = self._applied(memory.networks.q, x)
+        outputs = jnp.zeros_like(values) if self.counter is None else self._applied(memory.networks.counter, x)
+        counts = outputs if self.counter is None else self.counter.count(outputs)
+        return jax.tree.map(lambda leaf: leaf[None], View(x, values, counts, outputs))
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        return jax.vmap(self.agent.rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
+        return jnp.asarray(self.agent.rule(view.values[0], view.counts[0], steps, uniform[0]))[None]
 
     def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, None]:
         """Put the step into the replay, and count it if the counter learns from visits."""

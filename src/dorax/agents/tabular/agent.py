@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array as JaxArray
@@ -150,11 +149,11 @@ class TableAlgorithm(eqx.Module):
         return Tables(tables, shared, jnp.zeros(self.available.shape))
 
     def view(self, memory: Tables, observation: Int[JaxArray, " games"]) -> View:
-        counts = memory.counts[observation]
-        return View(observation, memory.tables["q"][observation], counts, counts)
+        counts = memory.counts[observation[0]][None]
+        return View(observation, memory.tables["q"][observation[0]][None], counts, counts)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        return jax.vmap(self.agent.rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
+        return jnp.asarray(self.agent.rule(view.values[0], view.counts[0], steps, uniform[0]))[None]
 
     def observe(self, memory: Tables, step: Step) -> tuple[Tables, Change, None]:
         s, a, learns = step.features[0], step.action[0], step.learns[0]
