@@ -1,4 +1,4 @@
-"""Agents with tile coding: Q and the counter's output as sums of the weights of active tiles."""
+"""Agents with tile coding: Q and the counter's output are sums of the weights of active tiles."""
 
 # JAX: typed in part only.
 # pyright: reportUnknownMemberType=false
@@ -27,24 +27,24 @@ from dorax.envs.simulation import EnvSpec, FunctionalSimulation
 from dorax.features.specs import Tiles
 from dorax.features.tiles import TileCoder
 
-_MOST_TILES = 2**27  # they lie in one array
+_MOST_TILES = 2**27  # all weights are in one array
 
 
 class LinearAgent(eqx.Module):
-    """An agent for environments with vector observations, by tile coding. Its numbers may be swept.
+    """An agent with tile coding, for environments with vector observations. Numbers can be swept; see `dorax.train`.
 
-    Q is learned by semi-gradient Q-learning. Step sizes are those of the prediction: each
-    active tile takes an equal share.
+    Q is learned by semi-gradient Q-learning. Step sizes are those of the prediction: each active tile takes an equal
+    share.
 
     Args:
         rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
             (`Softmax`, `EpsilonGreedy`) is sampled from.
-        counter: counts visits: `EValues` in one of its forms, `Visits`, or None to count nothing.
+        counter: counts visits: `EValues` in one of its forms or `Visits`; None for no counts.
         bonus: turns counts into reward, such as `InverseRootCount`; None for no bonus.
         features: the tiles.
-        learning_rate: the step size of Q.
+        learning_rate: step size of Q.
         discount: the paper's gamma.
-        initial_scale: the standard deviation of Q's first weights.
+        initial_scale: standard deviation of the initial weights of Q.
     """
 
     rule: Rule = eqx.field(converter=as_rule)
@@ -65,15 +65,30 @@ class LinearAgent(eqx.Module):
             raise InvalidInput(f"features is {self.features!r}; a LinearAgent supports Tiles")
 
     def check_env(self, env: Any) -> None:
-        """Raise unless `env` is a functional environment, or a list of them."""
+        """Raise `InvalidInput` unless the environment is a functional one, or a list of them.
+
+        Args:
+            env: the environment.
+        """
         check_functional("LinearAgent", env)
 
     def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> Learner:
-        """A learner of this agent: new, or with what it has learned already."""
+        """Return a learner of this agent.
+
+        Args:
+            spec: description of the environment.
+            memory: what was learned; None for a new learner.
+            steps: number of steps learned from so far.
+            seed: seed of the learner's random numbers.
+        """
         return Learner(self, spec, memory, steps=steps, seed=seed)
 
     def algorithm(self, env: FunctionalSimulation | EnvSpec) -> TileAlgorithm:
-        """This agent for one environment."""
+        """Return the algorithm of this agent for one environment.
+
+        Args:
+            env: the environment or its description.
+        """
         tiles = self.features
         low = env.low if tiles.low is None else tiles.low
         high = env.high if tiles.high is None else tiles.high
@@ -85,7 +100,16 @@ class LinearAgent(eqx.Module):
 
 
 class TileAlgorithm(eqx.Module):
-    """An agent with tiles in one environment, with one game. Its memory is a table, tiles x actions x (Q, counter)."""
+    """Algorithm of a `LinearAgent`, with one game. Its memory is an array of weights, tiles x actions x (Q, counter).
+
+    Attributes:
+        agent: the agent.
+        counter: its counter in the form for function approximators, or None.
+        coder: finds the active tiles of an observation.
+        actions: number of actions.
+        games: 1.
+        every: None, because it learns from every step.
+    """
 
     agent: LinearAgent
     counter: ApproximatedCounter | None
@@ -105,7 +129,7 @@ class TileAlgorithm(eqx.Module):
 
     @property
     def parameters(self) -> int:
-        """The number of weights of each of the two approximators."""
+        """Number of weights of each of the two approximators."""
         return self.coder.size * self.actions
 
     def init(self, key: PRNGKeyArray) -> Float[JaxArray, "tiles actions parts"]:
@@ -126,7 +150,7 @@ class TileAlgorithm(eqx.Module):
     def observe(
         self, weights: Float[JaxArray, "tiles actions parts"], step: Step
     ) -> tuple[Float[JaxArray, "tiles actions parts"], None, None]:
-        """Move the weights of the visited pair's active tiles, and no others."""
+        """Update the weights of the visited pair's active tiles."""
         pair = weights.at[step.features[0], step.action[0]]
         now = jnp.sum(pair.get(mode="promise_in_bounds"), axis=0)
         values, outputs, terminated = step.next_view.values[0], step.next_view.outputs[0], step.terminated[0]
@@ -139,11 +163,11 @@ class TileAlgorithm(eqx.Module):
                 # The bonus uses the count after this visit: before it, c may be 0 and the bonus infinite.
                 target = target + self.agent.bonus(counter.visited_count(now[1], error), counter.rate())
         change = jnp.stack([self.agent.learning_rate * (target - now[0]), *changes])
-        # A matrix product, so that XLA computes the share once a lane; a plain division it would recompute, with all
-        # that leads to it, for every tile.
+        # A matrix product, so that XLA computes the share once per lane. It would recompute a plain division, and
+        # everything that it depends on, for every tile.
         shares = jnp.eye(len(change)) / self.coder.tilings
         share = jnp.matmul(jnp.where(step.learns[0], change, 0.0), shares, precision="highest")
         return pair.add(share, mode="promise_in_bounds", unique_indices=True), None, None
 
     def update(self, weights: Any, rows: Any, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Any:
-        raise NotImplementedError("tiles learn from every step")
+        raise NotImplementedError("a LinearAgent learns from every step")

@@ -1,1 +1,1 @@
-"""Many learners side by side: lanes, devices, chunks, probes."""
+"""Training of many learners in parallel: lanes, drivers, probes, results."""

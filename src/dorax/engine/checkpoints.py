@@ -1,4 +1,4 @@
-"""Checkpoints of a run: archives of which the last two are kept, and verified when they are loaded."""
+"""Checkpoints of a run: archives, verified on loading, of which the two newest are kept."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ KIND = "checkpoint"
 
 
 def save(folder: Path, step: int, what: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kept: int = 2) -> None:
-    """Write a checkpoint, and remove all but the newest ones.
+    """Write a checkpoint and delete all but the newest ones.
 
-    Later ones are removed too: the run did not go on from them, so they are damaged. So is what a kill left behind.
+    Checkpoints with a higher step are deleted too: the run resumed from an earlier one because they were damaged.
+    Partial files of a killed process are deleted as well.
 
     Args:
-        folder: the folder of the run.
-        step: the steps of the run so far.
-        what: the configuration of the run, as JSON can write it.
-        arrays: the arrays by name.
-        kept: how many checkpoints stay.
+        folder: folder of the run.
+        step: number of steps so far.
+        what: configuration of the run, as JSON data.
+        arrays: arrays by name.
+        kept: number of checkpoints to keep.
     """
     for unfinished in folder.glob(".checkpoint-*.part"):
         unfinished.unlink()
@@ -40,13 +41,17 @@ def save(folder: Path, step: int, what: Mapping[str, Any], arrays: Mapping[str, 
 
 
 def latest(folder: Path, what: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
-    """The arrays of the newest intact checkpoint; None if there is none.
-
-    A checkpoint of another configuration is an error: going on from it would mix two runs.
+    """Read the newest intact checkpoint.
 
     Args:
-        folder: the folder of the run.
-        what: the configuration of the run.
+        folder: folder of the run.
+        what: configuration of the run.
+
+    Returns:
+        Its arrays by name, or None if there is no checkpoint.
+
+    Raises:
+        InvalidInput: if the checkpoint has another configuration, or if all checkpoints are damaged.
     """
     found = _found(folder)
     for path in reversed(found):
@@ -57,17 +62,36 @@ def latest(folder: Path, what: Mapping[str, Any]) -> dict[str, np.ndarray] | Non
         _check_same(folder, theirs, json.loads(json.dumps(what)))
         return arrays
     if found:
-        raise InvalidInput(f"{folder} holds damaged checkpoints only; allowed: after removing it, which begins anew")
+        raise InvalidInput(
+            f"{folder} holds only damaged checkpoints; allowed: starting over, after removing the folder"
+        )
     return None
 
 
 def flat(name: str, tree: Any) -> dict[str, np.ndarray]:
-    """The arrays of a tree, numbered."""
+    """Flatten a tree to numbered arrays.
+
+    Args:
+        name: prefix of the arrays' names.
+        tree: tree of arrays.
+
+    Returns:
+        The leaves as `name/0`, `name/1`, ...
+    """
     return {f"{name}/{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(tree))}
 
 
 def unflat(name: str, like: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """A tree of the structure of `like`, from its numbered arrays."""
+    """Rebuild a tree that `flat` flattened.
+
+    Args:
+        name: prefix of the arrays' names.
+        like: tree of the same structure.
+        arrays: arrays by name.
+
+    Returns:
+        The tree.
+    """
     leaves, structure = jax.tree.flatten(like)
     return jax.tree.unflatten(structure, [jnp.asarray(arrays[f"{name}/{i}"]) for i in range(len(leaves))])
 
@@ -78,12 +102,12 @@ def _check_same(folder: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]
         if theirs.get(name) != ours.get(name):
             raise InvalidInput(
                 f"{folder} was written with {name} = {theirs.get(name)!r}, not {ours.get(name)!r}; "
-                "allowed: the same settings, another folder, or after removing this one, which begins anew"
+                "allowed: the same settings, another folder, or starting over, after removing this one"
             )
 
 
 def _named(settings: Mapping[str, Any], of: str = "") -> dict[str, Any]:
-    """Settings by their full names, such as agent.bonus."""
+    """Flatten nested settings to full names, such as agent.bonus."""
     named: dict[str, Any] = {}
     for name, value in settings.items():
         named |= _named(value, f"{of}{name}.") if isinstance(value, dict) else {f"{of}{name}": value}

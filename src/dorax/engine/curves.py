@@ -1,4 +1,4 @@
-"""Curves of a run on the host: a row for every finished episode, every record and every test."""
+"""Curves of a run on the host: one row for each finished episode, each record and each test."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _RECORD = ("step", "seconds", "reward")
 
 @dataclass
 class Curves:
-    """Rows of numbers.
+    """Rows of numbers recorded during a run.
 
-    A record holds means since the one before: the environment's reward a step, and the metrics of the
-    algorithm. Seconds are those of training, without tests and checkpoints.
+    A record holds means since the previous record: the environment's reward per step and the algorithm's metrics.
+    Seconds are training time, without tests and checkpoints.
 
     Attributes:
-        metrics: the names of the algorithm's metrics.
-        episode: step, seconds, return and length of every finished episode.
+        metrics: names of the algorithm's metrics.
+        episode: step, seconds, return and length of each finished episode.
         record: step, seconds, mean reward, and the metrics.
-        test: step, and the return of every test game.
+        test: step, and the return of each test game.
     """
 
     metrics: tuple[str, ...] = ()
@@ -36,21 +36,29 @@ class Curves:
     test: list[Row] = field(default_factory=list)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All rows, as `restore` takes them."""
+        """Return all rows as arrays, for `restore`."""
         return {name: np.asarray(getattr(self, name), np.float64) for name in ("episode", "record", "test")}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on with rows that `arrays` gave."""
+        """Replace all rows by those that `arrays` returned.
+
+        Args:
+            arrays: arrays by name.
+        """
         for name in ("episode", "record", "test"):
             setattr(self, name, [tuple(row) for row in arrays[name].tolist()])
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the numbers of a record."""
+        """Names of the columns of `record`."""
         return (*_RECORD, *self.metrics)
 
     def dataset(self) -> xr.Dataset:
-        """`return`, `length` and `steps` by episode, `record_...` by record, and `test_return`, test x game."""
+        """Return the curves as a dataset with the dimensions episode, record, test and game.
+
+        Returns:
+            `return`, `length` and `steps` by episode, `record_...` by record, and `test_return` by test and game.
+        """
         import xarray as xr
 
         arrays = self.arrays()
@@ -65,5 +73,5 @@ class Curves:
                 data[column] = (name, rows[:, i])
         tests = arrays["test"]
         data["test_return"] = (("test", "game"), tests[:, 1:] if len(tests) else np.zeros((0, 1)))
-        # Numbered, so that runs of different lengths can be put side by side.
+        # Index coordinates, so that runs of different lengths can be combined.
         return data.assign_coords({name: np.arange(1, len(rows) + 1) for name, rows in arrays.items()})

@@ -1,4 +1,4 @@
-"""Agents as plain data, so that a saved learner says what it is without running code when it is read."""
+"""Agents as plain data, so that loading a saved learner runs no code from the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import numpy as np
 
 
 def plain(agent: Any) -> Any:
-    """An agent as JSON can write it; None if a part of it is somebody's own code, which a file cannot hold."""
+    """Describe an agent as JSON data.
+
+    Args:
+        agent: the agent.
+
+    Returns:
+        Nested dictionaries and numbers, or None if some part of the agent is a class outside dorax and cannot be saved.
+    """
     try:
         return _described(agent)
     except TypeError:
@@ -19,7 +26,14 @@ def plain(agent: Any) -> Any:
 
 
 def words_of(agent: Any) -> str:
-    """The structure of an agent and its numbers, in one line; those that are defaults are left out."""
+    """Describe an agent in one line of text.
+
+    Args:
+        agent: the agent.
+
+    Returns:
+        Its structure and its numbers; fields that have their default value are left out.
+    """
     return " ".join(eqx.tree_pformat(agent, short_arrays=False).split())
 
 
@@ -40,7 +54,18 @@ def _described(thing: Any) -> Any:
 
 
 def rebuilt(data: Any, classes: Mapping[str, type]) -> Any:
-    """The agent that `plain` made plain data of, out of these classes alone."""
+    """Rebuild an agent from the data that `plain` returned.
+
+    Args:
+        data: the description.
+        classes: classes by name; no others are created.
+
+    Returns:
+        The agent.
+
+    Raises:
+        TypeError: if the data is not such a description.
+    """
     if isinstance(data, dict):
         parts = cast("dict[str, Any]", data)
         if set(parts) == {"tuple"}:

@@ -1,4 +1,4 @@
-"""One JAX device a core: lanes are sharded over devices, and XLA's own threads are slow at small kernels."""
+"""One JAX device per CPU core: lanes are sharded over devices, since XLA's own threads are slow on small kernels."""
 
 # JAX: typed in part only.
 # pyright: reportUnknownMemberType=false
@@ -11,7 +11,7 @@ import jax
 
 
 def use_all_cores() -> None:
-    """Let JAX see every CPU core as a device. Call before the first JAX operation; later it has no effect."""
+    """Let JAX use every CPU core as a device. Call before the first JAX operation; later it has no effect."""
     if "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
         return
     try:
@@ -21,7 +21,7 @@ def use_all_cores() -> None:
 
 
 def _cores() -> int:
-    """The cores that this process may use; where the system does not tell, all of them."""
+    """Number of cores that this process may use; all cores where the system does not say."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,11 +1,11 @@
-"""The compiled driver: many lanes side by side, over all devices, in blocks of steps.
+"""The compiled driver: runs many lanes in parallel, over all devices, in blocks of steps.
 
     shard_map over devices > while a lane has work > scan over groups of steps > vmap over lanes > one step
 
-A group is the steps between two updates of an algorithm, a single step if it has none.
-Random numbers are drawn for a whole block of steps at a time; they depend on the lane's
-seed and on its own clock, so neither its neighbours, nor chunks, nor pauses for probes
-change what a lane does.
+A group is the steps between two updates of an algorithm, or a single step if it has no updates.
+Random numbers are drawn for a whole block of steps at a time. They depend only on the lane's
+seed and its own clock, so neither other lanes, nor chunks, nor pauses for probes change what
+a lane does.
 """
 
 from __future__ import annotations
@@ -30,11 +30,18 @@ _TESTS = 2**31  # folded into the key of a lane: the random numbers of its tests
 
 
 class Program(NamedTuple):
-    """All that stays the same while the lanes run.
+    """What stays the same while the lanes run.
 
-    `agent`, `own_env` and `keys` have a leading axis over lanes, `env` and `probes` are
-    shared. The numbers of an environment are in `env`, or in `own_env` where they differ
-    between lanes; what is in one of them is None in the other.
+    The numbers of an environment are in `env` or, where they differ between lanes, in `own_env`;
+    a leaf that is in one of them is None in the other.
+
+    Attributes:
+        agent: agent whose numbers have a leading axis over lanes.
+        env: environment, shared by all lanes.
+        own_env: numbers of the environment with a leading axis over lanes.
+        probes: probes, shared by all lanes.
+        limits: when lanes pause or end.
+        keys: random key of each lane.
     """
 
     agent: Any
@@ -47,7 +54,18 @@ class Program(NamedTuple):
 
 @eqx.filter_jit(donate="all-except-first")
 def run_blocks(program: Program, lanes: Lane, blocks: Int[Array, ""], *, recording: Recording, mesh: Mesh) -> Lane:
-    """Run every lane for up to so many blocks of steps, each device its own share of the lanes."""
+    """Run every lane for some blocks of steps. Each device runs its own share of the lanes.
+
+    Args:
+        program: what to run.
+        lanes: the lanes, which are donated.
+        blocks: maximum number of blocks.
+        recording: what is recorded.
+        mesh: the devices.
+
+    Returns:
+        The lanes after these blocks.
+    """
     numbers, structure = eqx.partition(program.agent, eqx.is_array)
     shared, shared_structure = eqx.partition((program.env, program.probes), eqx.is_array)
     own, own_structure = eqx.partition(program.own_env, eqx.is_array)
@@ -78,7 +96,7 @@ def run_blocks(program: Program, lanes: Lane, blocks: Int[Array, ""], *, recordi
 
 
 def _block(setup_of: Any, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lane) -> Lane:
-    """One block of every lane: its random numbers, then group after group."""
+    """Run one block of every lane: draw its random numbers, then run group after group."""
     setup: Setup = eqx.filter_eval_shape(setup_of, *jax.tree.map(lambda leaf: leaf[0], (numbers, own)))
     every, games, groups = _shape_of(setup)
     pauses = setup.recording.pauses
@@ -122,25 +140,35 @@ def _block(setup_of: Any, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lan
 
 
 def block_draws(env: Env[Any], key: PRNGKeyArray, block: Int[Array, ""], games: int) -> Draws:
-    """The random numbers of a block for all games of a lane: leaves [steps, games, ...]."""
+    """Draw the random numbers of a block for all games of a lane.
+
+    Args:
+        env: the environment.
+        key: random key of the lane.
+        block: number of the block.
+        games: number of games.
+
+    Returns:
+        The draws; leaves [steps, games, ...].
+    """
     keys = key[None] if games == 1 else jax.random.split(key, games)  # a single game has the lane's own key
     drawn = jax.vmap(env.draws, in_axes=(0, None), out_axes=_STEPS_FIRST)(keys, block)
     return drawn._replace(learner=drawn.learner[0])
 
 
 def _by_group(draws: Draws, groups: int, every: int | None) -> Draws:
-    """Steps of a block as groups x steps of a group."""
+    """Reshape the steps of a block to groups x steps of a group."""
     shaped = jax.tree.map(lambda leaf: leaf.reshape(groups, every or 1, *leaf.shape[1:]), (draws.world, draws.rule))
     return Draws(shaped[0], shaped[1], draws.learner)
 
 
 def _at(draws: Draws, group: Any) -> tuple[Any, Any]:
-    """The draws of one group."""
+    """Select the draws of one group."""
     return jax.tree.map(lambda leaf: leaf.at[group].get(mode="clip"), (draws.world, draws.rule))
 
 
 def _steps(setup: Setup, lane: Lane, mode: Mode, draws: tuple[Any, Any]) -> tuple[Lane, Any]:
-    """The steps of a group, and the rows that they leave for the update."""
+    """Run the steps of a group; return the lane and the rows for the update."""
 
     def step(lane: Lane, draw: tuple[Any, Any]) -> tuple[Lane, Any]:
         return step_lane(setup, lane, mode, *draw)
@@ -170,7 +198,17 @@ def _shape_of(setup: Setup) -> tuple[int | None, int, int]:
 
 @eqx.filter_jit
 def new_lanes(program: Program, memories: Any, is_running: Bool[Array, " lanes"], *, recording: Recording) -> Lane:
-    """Lanes about to start, with memories of their own or, where these are None, with those of a new learner."""
+    """Make lanes that are about to start.
+
+    Args:
+        program: what to run.
+        memories: memories with a leading axis over lanes; None for those of new learners.
+        is_running: whether a lane runs at all.
+        recording: what is recorded.
+
+    Returns:
+        The lanes.
+    """
     numbers, structure = eqx.partition(program.agent, eqx.is_array)
     own, own_structure = eqx.partition(program.own_env, eqx.is_array)
 
@@ -187,7 +225,16 @@ def new_lanes(program: Program, memories: Any, is_running: Bool[Array, " lanes"]
 
 @eqx.filter_jit
 def views(program: Program, memories: Any, observations: Any) -> View:
-    """What every lane makes of some observations: leaves [lanes, observations, ...]."""
+    """Compute every lane's view of some observations.
+
+    Args:
+        program: what is run.
+        memories: memories of all lanes.
+        observations: the observations.
+
+    Returns:
+        The views; leaves [lanes, observations, ...].
+    """
     numbers, structure = eqx.partition(program.agent, eqx.is_array)
     own, own_structure = eqx.partition(program.own_env, eqx.is_array)
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class Events:
-    """An event file that follows a run. A run that resumes writes all rows again: none twice, none lost.
+    """TensorBoard event file of a run. A resumed run writes all rows again, so none is duplicated or lost.
 
-    What an earlier run left is only replaced once there is something to write.
+    The file of an earlier run is replaced only when there is something to write.
 
     Args:
-        folder: the folder for the event file.
+        folder: folder of the event file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -33,7 +33,11 @@ class Events:
         self._written = {"episode": 0, "record": 0, "test": 0}
 
     def follow(self, curves: Curves) -> None:
-        """Write the rows that are new."""
+        """Write the rows that are new.
+
+        Args:
+            curves: all rows so far.
+        """
         writer = self._writer = self._writer or self._opened()
         for step, _, total, length in self._new(curves, "episode"):
             _write(writer, step, {"episode/return": total, "episode/length": length})
@@ -50,7 +54,7 @@ class Events:
         writer.flush()
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         if self._writer is not None:
             self._writer.close()
 

@@ -1,17 +1,16 @@
-"""The driver on the host: the same algorithms as in the compiled driver, in games that run outside JAX.
+"""The host driver: runs the same algorithms as the compiled driver, in games that run outside JAX.
 
-The games play in groups that take turns. While the device learns and acts for one group, the
-emulator steps the others, so neither waits for long. A turn is one compiled program (view,
-act, observe), and so is an update. All random numbers depend on the seed and on the number of
-the turn, so a run is the same each time, as far as the device's arithmetic is. What an
-interruption loses are the running episodes and, unless it is kept, the replay.
+The games play in groups that take turns: while the device learns and acts for one group, the emulator steps the
+others. A turn (view, act, observe) is one compiled program, and so is an update. All random numbers depend on the
+seed and the number of the turn only, so a run is reproducible as far as the device's arithmetic is. An
+interruption loses the running episodes and, unless checkpoints include it, the replay.
 
-Beyond the protocol of algorithms, one for the host may have
+In addition to the protocol of algorithms, an algorithm for the host may define
 
-    groups              groups of games that take turns, 1 unless given; `games` is the size of one
-    warm_up             steps since the start, or since a resumption without replay, before the first update
-    columns, metrics    numbers for every record, and their names; `cleared` sets them to 0
-    frozen              a small memory that plays as the learner would now, to be tested later
+    groups              number of groups of games that take turns (default 1); `games` is the size of one group
+    warm_up             steps before the first update, after the start or after resuming without the replay
+    columns, metrics    names and values of its metrics for each record; `cleared` resets them to 0
+    frozen              returns a small memory that only acts, for a later test
 """
 
 from __future__ import annotations
@@ -46,16 +45,16 @@ class HostOptions:
     """How a run on the host is recorded, tested and saved.
 
     Args:
-        record_every: steps between two records.
-        test_every: steps between two tests; None for none.
-        test_games: episodes of a test, which are played almost greedily.
-        tests_together: learners that are tested together: an emulator is busy with many games, and idle with few.
-        test_steps: the most steps of a test episode.
-        test_epsilon: the share of random actions in tests, for games that a deterministic policy can get stuck in.
-        folder: where checkpoints and event files are written, and where an interrupted run goes on from.
-        checkpoint_every: steps between two checkpoints, a multiple of `record_every`.
-        keep_replay: include the replay in checkpoints; it may be gigabytes.
-        fresh: ignore and remove what an earlier run left in the folder.
+        record_every: steps between records.
+        test_every: steps between tests; None for no tests.
+        test_games: number of episodes per test, played almost greedily.
+        tests_together: number of tests that are played as one batch: an emulator is more efficient with many games.
+        test_steps: maximum number of steps of a test episode.
+        test_epsilon: fraction of random actions in tests, because a deterministic policy can get stuck in some games.
+        folder: folder for checkpoints and event files; an interrupted run resumes from it.
+        checkpoint_every: steps between checkpoints, a multiple of `record_every`.
+        keep_replay: whether checkpoints include the replay, which can take gigabytes.
+        fresh: whether to delete what an earlier run left in the folder.
     """
 
     record_every: int = 10_000
@@ -86,11 +85,11 @@ class HostTraining:
 
     Args:
         agent: the agent.
-        env: an environment whose games run on the host.
-        steps: the steps of all games together.
-        seed: of all random numbers.
-        episodes: the most episodes.
-        options: how it is recorded, tested and saved.
+        env: environment whose games run on the host.
+        steps: number of steps, all games together.
+        seed: seed of all random numbers.
+        episodes: maximum number of episodes.
+        options: how the run is recorded, tested and saved.
     """
 
     agent: Any
@@ -107,7 +106,7 @@ class HostTraining:
 
     @property
     def what(self) -> dict[str, Any]:
-        """What a checkpoint must have in common with a run that goes on from it; runs may be prolonged."""
+        """Configuration that a checkpoint and the run that resumes from it must share. The length is not part of it."""
         names = ("record_every", "test_every", "test_games", "tests_together", "test_steps", "test_epsilon")
         return {
             "agent": plain(self.agent) or words_of(self.agent),
@@ -118,7 +117,13 @@ class HostTraining:
 
 
 class Seat(NamedTuple):
-    """Where the games of a group are: what they show, its features, and the action chosen there."""
+    """Current situation of the games of a group.
+
+    Attributes:
+        observation: the agent's observations.
+        features: features of these observations, from the algorithm's `view`.
+        action: the actions chosen for them.
+    """
 
     observation: Observation
     features: Any
@@ -126,7 +131,12 @@ class Seat(NamedTuple):
 
 
 class Group:
-    """Games that take their turn together, and their episodes so far."""
+    """Games that take their turn together, with the returns and lengths of their running episodes.
+
+    Args:
+        games: the games.
+        seat: their situation before the first observation.
+    """
 
     def __init__(self, games: Games, seat: Seat) -> None:
         self.games, self.seat = games, seat
@@ -134,17 +144,29 @@ class Group:
         self.returns, self.lengths = np.zeros(games.number), np.zeros(games.number, int)
 
     def begin(self, seeds: np.ndarray) -> None:
-        """Start new episodes in all games."""
+        """Start a new episode in every game.
+
+        Args:
+            seeds: one seed per game.
+        """
         self.now: Arrival = self.games.begin(seeds)
         self.returns[:] = self.lengths[:] = 0
 
     def act(self, actions: np.ndarray) -> None:
-        """Send actions, without waiting for what comes of them."""
+        """Send actions without waiting for the results.
+
+        Args:
+            actions: one action per game.
+        """
         self.games.act(actions)
         self.is_acting = True
 
     def arrive(self) -> list[tuple[float, int]]:
-        """Wait for what came of the last actions; return and length of the episodes that ended."""
+        """Wait for the results of the last actions.
+
+        Returns:
+            Return and length of each episode that ended.
+        """
         if not self.is_acting:
             return []
         self.now = now = self.games.arrive()
@@ -157,16 +179,16 @@ class Group:
 
 
 class HostRun:
-    """A run under way.
+    """A run in progress.
 
     Args:
-        training: what is run.
-        memory: what the learner knows already; a new one if it is None.
+        training: what to run.
+        memory: memory of a trained learner to start from; None to start with a new one.
 
     Attributes:
-        memory: all that the learner knows.
-        curves: what was recorded.
-        step: the steps so far, of all games together.
+        memory: the learner's current memory.
+        curves: what was recorded so far.
+        step: number of steps so far, all games together.
     """
 
     def __init__(self, training: HostTraining, memory: Any = None) -> None:
@@ -186,12 +208,12 @@ class HostRun:
 
     @property
     def is_done(self) -> bool:
-        """Whether the run has all its steps or episodes."""
+        """Whether the run has reached its number of steps or episodes."""
         episodes = self.training.episodes
         return self.step >= self.training.steps or (episodes is not None and len(self.curves.episode) >= episodes)
 
     def begin(self) -> None:
-        """Start new episodes in all games. The clock starts here: loading a checkpoint is no training."""
+        """Start a new episode in every game, and the clock: loading a checkpoint is not training time."""
         self._start_clock()
         number = sum(group.games.number for group in self.groups)
         seeds = game_seeds(np.random.SeedSequence((self.training.seed, self.step)), number)
@@ -199,7 +221,7 @@ class HostRun:
             group.begin(its_seeds)
 
     def advance(self) -> None:
-        """One turn of one group, and the update that is due after it."""
+        """Run one turn of one group, then the update if one is due."""
         turn = self.step // self.turn_size
         group = self.groups[turn % len(self.groups)]
         for episode in group.arrive():
@@ -222,11 +244,15 @@ class HostRun:
             self.rows = []
 
     def is_due(self, every: int) -> bool:
-        """Whether this turn passed a multiple of so many steps, or ended the run."""
+        """Return whether the last turn passed a multiple of a number of steps, or ended the run.
+
+        Args:
+            every: the number of steps.
+        """
         return self.step // every > (self.step - self.turn_size) // every or self.is_done
 
     def record(self) -> None:
-        """Add a record of what happened since the last one."""
+        """Add a record of the means since the previous one."""
         steps = max(1, self.step - int(self.curves.record[-1][0] if self.curves.record else 0))
         metrics = self.algorithm.metrics(self.memory, self.step) if self.curves.metrics else ()
         if self.curves.metrics:
@@ -235,21 +261,21 @@ class HostRun:
         self.rewards = 0.0
 
     def set_aside(self) -> None:
-        """Keep the learner as it is now, to be tested with others."""
+        """Queue a copy of the current learner for a test; the queue is tested once it is full."""
         frozen = getattr(self.algorithm, "frozen", partial(jax.tree.map, jnp.copy))
         self.untested.append((self.step, frozen(self.memory)))
         if len(self.untested) == self.options.tests_together:
             self.test()
 
     def test(self) -> None:
-        """Test the learners that were set aside."""
+        """Test the learners in the queue."""
         if not self.untested:
             return
         self._stop_clock()
         steps, memories = zip(*self.untested, strict=True)
         if self.test_games is None:
             self.test_games = self.env.games(len(memories) * self.options.test_games)
-        # The same number of games each time, so that one program serves.
+        # Always the same number of games, so that one compiled program serves all tests.
         together = self.test_games.number // self.options.test_games
         padded = [*memories, *[memories[-1]] * (together - len(memories))]
         returns = returns_of_tests(self, padded, self.test_games, (self.training.seed, int(steps[0]), 1))
@@ -258,7 +284,12 @@ class HostRun:
         self._start_clock()
 
     def save(self, keep_replay: bool, is_last: bool = False) -> None:
-        """Write a checkpoint, if the run has a folder."""
+        """Write a checkpoint, if the run has a folder.
+
+        Args:
+            keep_replay: whether to include the replay.
+            is_last: whether the run is done, so that only this checkpoint is kept.
+        """
         if self.options.folder is None:
             return
         self._stop_clock()
@@ -274,7 +305,7 @@ class HostRun:
         self._start_clock()
 
     def resume(self) -> None:
-        """Go on from the newest checkpoint of the run's folder, if there is one."""
+        """Load the newest checkpoint of the run's folder, if there is one."""
         folder = self.options.folder
         arrays = None if folder is None else checkpoints.latest(folder, self.training.what)
         if arrays is None:
@@ -292,7 +323,7 @@ class HostRun:
             self.memory = self.memory._replace(replay=unflat("replay", replay, arrays))
 
     def close(self) -> None:
-        """End all games."""
+        """Close all games."""
         for group in self.groups:
             group.games.close()
         if self.test_games is not None:
@@ -319,13 +350,16 @@ class HostRun:
 def returns_of_tests(
     run: HostRun, memories: Sequence[Any], games: Games, seed: Sequence[int]
 ) -> Float[np.ndarray, "learners games"]:
-    """The return of one almost greedy episode in each game; games are dealt out evenly, and nothing is learned.
+    """Play one almost greedy episode in each game, without learning.
 
     Args:
-        run: the run whose learners are tested.
-        memories: what each of the learners knew when it was set aside.
-        games: the games to play.
-        seed: of the games and of random actions.
+        run: run whose learners are tested.
+        memories: memories of the learners; each plays an equal share of the games.
+        games: the games.
+        seed: seed of the games and of the random actions.
+
+    Returns:
+        The returns, learners x games.
     """
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *memories)
     seeds = np.random.SeedSequence(seed)
@@ -345,24 +379,39 @@ def returns_of_tests(
 
 
 def game_seeds(seeds: np.random.SeedSequence, number: int) -> Int[np.ndarray, " games"]:
-    """A seed of 31 bits for each game, as emulators take it."""
+    """Derive one seed per game.
+
+    Args:
+        seeds: the seed sequence.
+        number: number of games.
+
+    Returns:
+        Seeds of 31 bits, as emulators require.
+    """
     return seeds.generate_state(number).astype(np.int64) % 2**31
 
 
 def without_replay(memory: Any) -> Any:
-    """A memory without its replay, if it has one."""
+    """Drop the replay of a memory.
+
+    Args:
+        memory: a memory with or without a replay.
+
+    Returns:
+        The memory without it.
+    """
     return memory._replace(replay=None) if hasattr(memory, "replay") else memory
 
 
 def _with_replay_of(memory: Any, new: Any) -> Any:
-    """A memory with the empty replay of a new one, if it has one; its other arrays are copied, to be donated."""
+    """Return a memory with the empty replay of a new one, if that has one. Other arrays are copied, to be donated."""
     memory = jax.tree.map(jnp.copy, memory)
     return memory._replace(replay=new.replay) if hasattr(new, "replay") else memory
 
 
 @eqx.filter_jit(donate="all-except-first")
 def _turn(shared: tuple[Any, ...], memory: Any, seat: Seat) -> tuple[Any, Seat, Any]:
-    """View, act and observe: one turn of the games of one group."""
+    """Run one turn of one group: view, act, observe."""
     algorithm, env, key, arrival, turn, steps = shared
     observation = env.observed(seat.observation, arrival.observation, arrival.is_first)
     view = algorithm.view(memory, observation)

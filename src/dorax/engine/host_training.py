@@ -1,4 +1,4 @@
-"""Training on the host: runs in games outside JAX become a labelled dataset and trained learners."""
+"""Training on the host: runs in games outside JAX, returned as a labelled dataset and trained learners."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def train_on_host(
     options: HostOptions,
     progress: Progress | None,
 ) -> Result:
-    """`dorax.train` for an environment on the host: one run after the other, for every seed and setting.
+    """Implement `dorax.train` for environments on the host: one run after the other, for every seed and setting.
 
     Args:
         agent: the agent.
         env: the environment.
-        start: a learner to start from, or None.
-        episodes: the most episodes of each run.
-        steps: the most steps of each run.
+        start: learner to start from, or None.
+        episodes: maximum number of episodes of each run.
+        steps: maximum number of steps of each run.
         seeds: the seeds.
         settings: the settings.
         is_sweep: whether the dataset has the dimension setting.
-        kept: the seeds whose learners are kept.
+        kept: seeds whose learners are kept.
         options: how runs are recorded, tested and saved.
-        progress: called with the share that is done and the steps made so far.
+        progress: called with the fraction done and the number of steps so far.
 
     Returns:
         The result.
@@ -90,23 +90,25 @@ def _part_of(progress: Progress, done: int, number: int) -> Progress:
 def run_on_host(
     training: HostTraining, memory: Any = None, *, progress: Progress | None = None, watch: Watch | None = None
 ) -> HostRun:
-    """Run a training to its end; one that was interrupted goes on from its last checkpoint.
+    """Run a training to its end, resuming from its last checkpoint if it was interrupted.
 
     Args:
         training: what to run.
-        memory: what the learner knows already; a new one if it is None.
-        progress: called with the share that is done and the steps made so far.
+        memory: memory of a trained learner to start from; None to start with a new one.
+        progress: called with the fraction done and the number of steps so far.
         watch: called with all curves after every record.
 
     Returns:
-        The run, with its curves and the memory of its learner.
+        The finished run, with its curves and its learner's memory.
     """
     folder = training.options.folder
     if folder is None:
         return _run(training, memory, progress, watch)
     with claiming(folder) as is_ours:
         if not is_ours:
-            raise InvalidInput(f"another process trains in {folder}; allowed: another folder, or when that is done")
+            raise InvalidInput(
+                f"another process is training in {folder}; allowed: another folder, or this one once it is done"
+            )
         if training.options.fresh:
             shutil.rmtree(folder, ignore_errors=True)
         events = Events(folder / "events")

@@ -4,13 +4,13 @@ A step of a lane is one step of each of its games:
 
     the environment moves (s, a) -> s'  |  the rule chooses a' in s'  |  (s, a) learns from (s', a')
 
-The end of an episode is followed by a step without learning, which starts the next one:
-the first action of an episode is chosen after the last pair of the one before has learned.
+The end of an episode is followed by a step without learning, which starts the next episode:
+the first action of an episode is chosen after the last pair of the previous one was updated.
 
-Every so many episodes a lane may play a greedy test. It sets its own game aside, plays one
-episode with random numbers of their own, learns nothing from it, and goes on where it was:
-training is the same with tests and without. Tests are played between updates; of several
-that fall due between two updates only the last is.
+A lane may play a greedy test every so many episodes. It sets its training game aside, plays
+one episode with random numbers of their own and without learning, and then resumes: training
+is the same with and without tests. Tests are played between updates; if several become due
+between two updates, only the last one is played.
 """
 
 from __future__ import annotations
@@ -31,9 +31,13 @@ _TRAINING, _TEST_IS_DUE, _TESTING, _TEST_IS_OVER = range(4)
 
 
 class Limits(NamedTuple):
-    """When a lane is done (episodes or steps in all), and the episode after which it pauses for a snapshot.
+    """When a lane pauses or ends.
 
-    `steps_before` are those that the learner made before this run, if it is trained further.
+    Attributes:
+        episodes: number of episodes after which the lane is done.
+        steps: number of steps after which the lane is done.
+        mark: episode after which the lane pauses for a snapshot.
+        steps_before: number of steps that the learner made before this run, if it is trained further.
     """
 
     episodes: Int[Array, ""]
@@ -43,10 +47,13 @@ class Limits(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """How much is recorded: rows of the episode log, and the episodes between two greedy tests. All of it static.
+    """What is recorded. All fields are static.
 
-    `pauses` tells whether lanes may pause, for tests or for snapshots. Lanes that never do
-    stay in step with one another and are faster.
+    Attributes:
+        episodes: number of rows of the episode log.
+        test_every: number of episodes between greedy tests; None for no tests.
+        pauses: whether lanes may pause, for tests or snapshots. Lanes that never pause stay in step with each
+            other and are faster.
     """
 
     episodes: int
@@ -55,11 +62,20 @@ class Recording(NamedTuple):
 
     @property
     def tests(self) -> int:
+        """Number of rows of the test log."""
         return 0 if self.test_every is None else self.episodes // self.test_every
 
 
 class Setup(NamedTuple):
-    """What stays the same while a lane runs."""
+    """What stays the same while a lane runs.
+
+    Attributes:
+        algorithm: the algorithm.
+        env: the environment.
+        probes: the probes.
+        limits: when the lane pauses or ends.
+        recording: what is recorded.
+    """
 
     algorithm: Algorithm[Any]
     env: Env[Any]
@@ -69,7 +85,16 @@ class Setup(NamedTuple):
 
 
 class Game(NamedTuple):
-    """Where the games of a lane are: the state, the action chosen there, and the episode so far. Leaves [games, ...]"""
+    """Current situation of a lane's games. Leaves [games, ...].
+
+    Attributes:
+        state: state of the environment.
+        features: features of the current observation.
+        action: action chosen for it.
+        is_starting: whether the next step starts a new episode.
+        length: number of steps of the episode so far.
+        total_reward: return of the episode so far.
+    """
 
     state: Any
     features: Any
@@ -80,7 +105,12 @@ class Game(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """How far a lane has used up its random numbers: a block, and the groups of steps used of it."""
+    """Position of a lane in its stream of random numbers.
+
+    Attributes:
+        block: number of the block.
+        group: number of groups of steps of this block that were used.
+    """
 
     block: Int[Array, ""]
     group: Int[Array, ""]
@@ -95,10 +125,18 @@ class Parked(NamedTuple):
 
 
 class Tests(NamedTuple):
-    """The greedy tests of a lane and their log, tests x (return, length).
+    """Greedy tests of a lane.
 
-    One game that may be tested after every step is always between two episodes then:
+    A single game that may be tested after every step is always between two episodes then:
     there is nothing to set aside, and `parked` is None.
+
+    Attributes:
+        phase: training, test due, testing, or test over.
+        clock: position in the random numbers of tests.
+        parked: the training game while a test is played.
+        has_played: whether a game has finished its test episode.
+        total: sums of return and length over the games of the current test.
+        log: mean return and length of each test.
     """
 
     phase: Int[Array, ""]
@@ -108,7 +146,13 @@ class Tests(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """The first observation and reward that nothing can be learned from."""
+    """First observation and reward that are not finite or out of bounds.
+
+    Attributes:
+        is_there: whether there is a fault.
+        observation: the observation.
+        reward: the reward.
+    """
 
     is_there: Bool[Array, ""]
     observation: Float[Array, " dims"]
@@ -116,7 +160,20 @@ class Fault(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One learner: where its games are, what it knows, what was recorded of it."""
+    """One learner: its games, its memory and what was recorded.
+
+    Attributes:
+        game: current situation of its games.
+        memory: the algorithm's memory.
+        clock: position in its random numbers.
+        is_running: whether it is not done yet.
+        episode: number of finished episodes.
+        steps: number of steps learned from.
+        log: return, length and the probes' columns of each episode.
+        probes: states of the probes.
+        tests: greedy tests, or None.
+        fault: first fault; None if the environment declares no bounds.
+    """
 
     game: Game
     memory: Any
@@ -131,14 +188,29 @@ class Lane(NamedTuple):
 
 
 class Mode(NamedTuple):
-    """What a lane does in a group of steps: train, play a test, or neither."""
+    """What a lane does in a group of steps: train, play a test, or neither.
+
+    Attributes:
+        trains: whether it trains.
+        tests: whether it plays a test.
+    """
 
     trains: Bool[Array, ""]
     tests: Bool[Array, ""]
 
 
 def new_lane(setup: Setup, memory: Any, key: PRNGKeyArray, is_running: Bool[Array, ""]) -> Lane:
-    """A lane whose games are about to start their first episode."""
+    """Make a lane whose games are about to start their first episode.
+
+    Args:
+        setup: what to run.
+        memory: the algorithm's memory.
+        key: random key of the lane.
+        is_running: whether the lane runs at all.
+
+    Returns:
+        The lane.
+    """
     algorithm, env, probes, _, recording = setup
     game = _new_game(algorithm, env, memory, key)
     zero = jnp.zeros((), jnp.int32)
@@ -167,7 +239,12 @@ def new_lane(setup: Setup, memory: Any, key: PRNGKeyArray, is_running: Bool[Arra
 
 
 def has_work(lane: Lane, limits: Limits) -> Bool[Array, ""]:
-    """Whether a lane has anything left to do before it pauses or is done."""
+    """Return whether a lane has work left before it pauses or ends.
+
+    Args:
+        lane: the lane.
+        limits: when it pauses or ends.
+    """
     trains = lane.is_running & (lane.episode < limits.mark)
     if lane.tests is None:
         return trains
@@ -175,7 +252,16 @@ def has_work(lane: Lane, limits: Limits) -> Bool[Array, ""]:
 
 
 def prepare(lane: Lane, setup: Setup, groups: int) -> tuple[Lane, Mode]:
-    """Decide what a lane does in the next group of steps, of so many in a block; tests begin and end here."""
+    """Decide what a lane does in the next group of steps. Tests start and end here.
+
+    Args:
+        lane: the lane.
+        setup: what is run.
+        groups: number of groups in a block.
+
+    Returns:
+        The lane, with the game that it plays now, and its mode.
+    """
     if not setup.recording.pauses:
         return lane, Mode(lane.is_running, jnp.zeros((), bool))
     trains = lane.is_running & (lane.episode < setup.limits.mark) & (lane.clock.group < groups)
@@ -204,7 +290,18 @@ def prepare(lane: Lane, setup: Setup, groups: int) -> tuple[Lane, Mode]:
 def step_lane(
     setup: Setup, lane: Lane, mode: Mode, world_draws: Any, uniforms: Float[Array, " games"]
 ) -> tuple[Lane, Any]:
-    """One step of every game of a lane, and the row that the algorithm wants to learn from later."""
+    """Take one step in every game of a lane.
+
+    Args:
+        setup: what is run.
+        lane: the lane before the step.
+        mode: what the lane does.
+        world_draws: random numbers of the environment, one draw per game.
+        uniforms: random numbers of the rule, one per game.
+
+    Returns:
+        The lane after the step, and the row for the algorithm's update, or None.
+    """
     algorithm, env, probes, limits, recording = setup
     mode = Mode(mode.trains & lane.is_running, mode.tests)  # it may have been done within this group
     game = lane.game
@@ -305,7 +402,7 @@ def _moved(env: Env[Any], game: Game, draws: Any) -> tuple[Any, Any, Array, Arra
 def _tested(
     lane: Lane, recording: Recording, mode: Mode, is_over: Array, episode: Array, recorded: tuple[Array, ...]
 ) -> Tests | None:
-    """The tests after a step: a test is due after every so many episodes, and over when every game has ended one."""
+    """Update the tests: one is due after every so many episodes, and over when every game has ended an episode."""
     tests, every = lane.tests, recording.test_every
     if tests is None or every is None:
         return None
@@ -322,7 +419,7 @@ def _tested(
 
 
 def _new_game(algorithm: Algorithm[Any], env: Env[Any], memory: Any, key: PRNGKeyArray) -> Game:
-    """Placeholders of the right shapes: the first step of every game is a start."""
+    """Make placeholders of the right shapes: the first step of every game starts an episode."""
 
     def start(key: PRNGKeyArray) -> tuple[Any, Any]:
         draw = jax.tree.map(lambda leaf: leaf[0], env.draws(key, jnp.zeros((), jnp.int32)).world)
@@ -335,7 +432,7 @@ def _new_game(algorithm: Algorithm[Any], env: Env[Any], memory: Any, key: PRNGKe
 
 
 def _checked(fault: Fault | None, env: Env[Any], here: Any, reward: Array, plays: Array) -> tuple[Fault | None, Any]:
-    """Remember the first game whose observation or reward is no number or out of bounds; nothing is learned of it."""
+    """Keep the first observation or reward that is not finite or out of bounds; such steps are not learned from."""
     if fault is None or env.low is None or env.high is None:
         return None, True
     low, high = np.asarray(env.low), np.asarray(env.high)
@@ -358,7 +455,7 @@ def _one_game(function: Any) -> Any:
 
 
 def _select(condition: Array, new: Any, old: Any) -> Any:
-    """`jnp.where` over trees; the condition has fewer axes than the leaves, and they keep the old one's dtype."""
+    """Apply `jnp.where` to trees. The condition has fewer axes than the leaves; the old leaves' dtypes are kept."""
 
     def select(new: Any, old: Any) -> Any:
         if eqx.is_array(old) and jnp.issubdtype(old.dtype, jax.dtypes.extended):

@@ -1,4 +1,4 @@
-"""A learner: an agent that has learned something, to act, to look into, to save and to train further."""
+"""Learners: agents together with what they have learned, to act, inspect, save and train further."""
 
 # JAX: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -26,20 +26,27 @@ KIND = "learner"
 
 
 class Learner:
-    """An agent with all that it has learned, in one environment.
+    """An agent together with what it has learned in one environment.
 
         learner = dorax.train(agent, env, episodes=100).learner()
         action = learner.act(observation)
         next_observation, reward, terminated, truncated, _ = gym_env.step(action)
         learner.observe(observation, action, reward, next_observation, terminated, truncated)
-        learner.save("learner.npz")     # dorax.load("learner.npz") gives it back
+        learner.save("learner.npz")     # dorax.load("learner.npz") restores it
+
+    Args:
+        agent: the agent.
+        spec: description of the environment.
+        memory: what was learned; None for a new learner.
+        steps: number of steps learned from so far.
+        seed: seed of the random numbers.
 
     Attributes:
         agent: the agent.
-        spec: the environment, as the learner knows it.
-        memory: all that was learned, a tree of arrays.
-        steps: the steps that were learned from.
-        random: the generator of its random numbers.
+        spec: description of the environment.
+        memory: what was learned, a tree of arrays.
+        steps: number of steps learned from.
+        random: random number generator.
     """
 
     def __init__(self, agent: Agent, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> None:
@@ -52,7 +59,14 @@ class Learner:
         self._rows: list[list[Any]] = []  # leaves of the rows since the last update
 
     def act(self, observation: Any) -> int:
-        """The action that the agent takes here: already chosen if `observe` led here, else chosen now."""
+        """Choose an action by the agent's rule. After `observe`, this is the next action that was chosen there.
+
+        Args:
+            observation: the current observation.
+
+        Returns:
+            The action.
+        """
         here = self._checked(observation, "observation")
         if self._chosen is None or not np.array_equal(self._chosen[0], here):
             action = _chosen_action(self._algorithm, self.memory, here, *self._chance())
@@ -60,11 +74,22 @@ class Learner:
         return self._chosen[1]
 
     def greedy_action(self, observation: Any) -> int:
-        """The action of highest value, for evaluation: it leaves the learner as it is."""
+        """Return the action with the highest value, for evaluation. The learner does not change.
+
+        Args:
+            observation: the current observation.
+        """
         return int(np.argmax(self.q(observation)))
 
     def sample_action(self, observation: Any) -> int:
-        """An action by the agent's own rule, for evaluation: it changes nothing but the state of the random numbers."""
+        """Choose an action by the agent's rule, for evaluation. Only the random number generator changes.
+
+        Args:
+            observation: the current observation.
+
+        Returns:
+            The action.
+        """
         here = self._checked(observation, "observation")
         return int(_chosen_action(self._algorithm, self.memory, here, *self._chance()))
 
@@ -77,7 +102,16 @@ class Learner:
         terminated: bool,
         truncated: bool = False,
     ) -> None:
-        """Learn from one step. The next action is chosen first: E-values are learned by SARSA."""
+        """Learn from one step. The next action is chosen before the update, because E-values are learned by SARSA.
+
+        Args:
+            observation: observation before the action.
+            action: action taken.
+            reward: the environment's reward.
+            next_observation: observation after the action.
+            terminated: whether the episode ended in a terminal state.
+            truncated: whether the episode was cut off, as by a time limit.
+        """
         here, arrived = self._checked(observation, "observation"), self._checked(next_observation, "next_observation")
         if not 0 <= int(action) < self.spec.actions or int(action) != action:
             raise InvalidInput(f"action is {action}; allowed: 0 to {self.spec.actions - 1}")
@@ -102,26 +136,38 @@ class Learner:
         self.memory = _updated(self._algorithm, self.memory, rows, jax.random.fold_in(self._key, self.steps))
 
     def _prepare(self, facts: dict[str, Any]) -> None:
-        """Give the memory the structure that the facts of a saved learner tell of."""
+        """Give the memory the structure of a saved learner's, before its arrays are loaded."""
 
     def _algorithm_of(self, agent: Any) -> Any:
-        """The agent, whose numbers are arrays, for one game of this environment."""
+        """Return the algorithm of the agent, whose numbers are arrays, for one game of this environment."""
         return agent.algorithm(self.spec)
 
     def _new_memory(self) -> Any:
-        """The memory of a learner that knows nothing."""
+        """Return the memory of a new learner."""
         return self._algorithm.init(self._key)
 
     def q(self, observation: Any) -> np.ndarray:
-        """The values of the actions here."""
+        """Return the values of all actions.
+
+        Args:
+            observation: the observation to evaluate.
+        """
         return np.asarray(_view(self._algorithm, self.memory, self._checked(observation, "observation")).values)
 
     def counts(self, observation: Any) -> np.ndarray:
-        """The counts of the actions here; 0 if the agent counts nothing."""
+        """Return the counts of all actions; 0 if the agent has no counter.
+
+        Args:
+            observation: the observation to evaluate.
+        """
         return np.asarray(_view(self._algorithm, self.memory, self._checked(observation, "observation")).counts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, atomically; `dorax.load` gives it back, to go on bit for bit."""
+        """Write the learner to one file, atomically. `dorax.load` restores it exactly.
+
+        Args:
+            path: file to write.
+        """
         write_archive(path, KIND, self._facts(), self._arrays())
 
     def _facts(self) -> dict[str, Any]:
@@ -144,7 +190,17 @@ class Learner:
 
     @classmethod
     def restored(cls, agent: Any, spec: EnvSpec, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Learner:
-        """A learner out of what `save` wrote."""
+        """Rebuild a learner from the contents of a file that `save` wrote.
+
+        Args:
+            agent: the agent.
+            spec: description of the environment.
+            facts: the file's metadata.
+            arrays: the file's arrays.
+
+        Returns:
+            The learner.
+        """
         learner = cls(agent, spec, steps=int(facts["steps"]))
         learner._prepare(facts)
         leaves, structure = jax.tree.flatten(learner.memory)
@@ -162,7 +218,7 @@ class Learner:
         return learner
 
     def _chance(self) -> tuple[np.ndarray, np.ndarray]:
-        """The steps so far and a random number, as arrays: plain numbers would be compiled in, anew at every step."""
+        """Return the steps so far and a random number, as arrays: each new Python number would be compiled in."""
         return np.asarray(self.steps, np.int32), np.asarray(self.random.random(), np.float32)
 
     def _checked(self, observation: Any, name: str) -> np.ndarray:
@@ -179,7 +235,14 @@ class Learner:
 
 
 def read_learner(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray], EnvSpec]:
-    """The facts and arrays of a saved learner, and the environment that it knows."""
+    """Read a file that `Learner.save` wrote.
+
+    Args:
+        path: file to read.
+
+    Returns:
+        Its metadata, its arrays and the description of the environment.
+    """
     facts, arrays = read_archive(path, KIND)
     spec = facts["spec"] | {name: tuple(facts["spec"][name]) for name in ("low", "high") if facts["spec"][name]}
     return facts, arrays, EnvSpec(available=arrays.get("available"), **spec)
@@ -203,7 +266,7 @@ def _observed(
     algorithm: Algorithm[Any], memory: Any, here: Any, action: Any, reward: Any, arrived: Any, terminated: Any,
     truncated: Any, steps: Any, uniform: Any,
 ) -> tuple[Any, Int[Array, ""], Any]:  # fmt: skip
-    """The memory after one step, the action that follows it, and its row for the update."""
+    """Return the memory after one step, the next action, and the row for the update."""
     seen, view = algorithm.view(memory, here[None]), algorithm.view(memory, arrived[None])
     next_action = algorithm.act(view, jnp.asarray(steps), jnp.asarray(uniform)[None])
     step = Step(

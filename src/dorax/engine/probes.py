@@ -20,7 +20,13 @@ from dorax.mdps import MDP
 
 
 class QErrorState(NamedTuple):
-    """A sum, what rounding took from it, and the sum at the start."""
+    """State of `QError`: a compensated sum.
+
+    Attributes:
+        total: the sum.
+        lost: correction for rounding errors, to be added to the sum.
+        at_start: the sum at the start of the run.
+    """
 
     total: Float[Array, ""]
     lost: Float[Array, ""]
@@ -28,14 +34,19 @@ class QErrorState(NamedTuple):
 
     @property
     def now(self) -> Float[Array, ""]:
+        """The current error."""
         return jnp.maximum(self.total + self.lost, 0.0)
 
 
 class QError(eqx.Module):
-    """The squared error of Q, weighted by how often the optimal policy visits each pair; kept one entry a step.
+    """Squared error of Q, weighted by the optimal policy's visits; updated incrementally, one entry per step.
 
-    `answer` holds Q* and the weight of every pair, `moments` the weighted mean and variance of Q*.
-    A run ends early with an episode after which the error is at most the share `until` of its start.
+    Attributes:
+        answer: Q* and the weight of every pair.
+        moments: weighted mean and variance of Q*.
+        until: end a run after an episode with an error of at most this fraction of the initial one; -1 for never.
+        columns: `q_error`.
+        marks: None, because the probe takes no snapshots.
     """
 
     answer: Float[Array, "states actions 2"]
@@ -46,7 +57,17 @@ class QError(eqx.Module):
 
     @classmethod
     def of(cls, mdp: MDP, discount: float, states: int, until: float | None = None) -> QError:
-        """The probe of an MDP whose simulation has so many states, padding included."""
+        """Make the probe of an MDP.
+
+        Args:
+            mdp: the MDP.
+            discount: the agent's discount.
+            states: number of states of its simulation, padding included.
+            until: see `QError`; None for never.
+
+        Returns:
+            The probe.
+        """
         optimal_q = np.where(mdp.available, mdp.optimal_q(discount), 0.0)
         occupancy = mdp.optimal_occupancy(discount)
         mean = np.sum(occupancy * optimal_q)
@@ -86,11 +107,11 @@ class QError(eqx.Module):
 
 
 class Maps(eqx.Module):
-    """Visits and counts over the observation space, recorded every so many episodes.
+    """Record visits and counts over the observation space, every so many episodes.
 
     Args:
-        bins: equal bins along each dimension.
-        every: episodes between two snapshots.
+        bins: number of equal bins along each dimension.
+        every: episodes between snapshots.
     """
 
     bins: tuple[int, ...] = eqx.field(static=True)
@@ -103,12 +124,27 @@ class Maps(eqx.Module):
 
 
 class MapState(NamedTuple):
+    """State of `MapProbe`.
+
+    Attributes:
+        previous: observation in which the last action was chosen.
+        visits: number of visits of each bin.
+    """
+
     previous: Float[Array, " dims"]
     visits: Int[Array, ...]
 
 
 class MapProbe(eqx.Module):
-    """`Maps` of one environment."""
+    """Probe that records `Maps` in one environment.
+
+    Attributes:
+        maps: what to record.
+        low: lowest observation.
+        high: highest observation.
+        marks: episodes after which a snapshot is taken.
+        columns: empty, because the probe adds nothing to the record of an episode.
+    """
 
     maps: Maps = eqx.field(static=True)
     low: tuple[float, ...] = eqx.field(static=True)
@@ -118,9 +154,18 @@ class MapProbe(eqx.Module):
 
     @classmethod
     def of(cls, maps: Maps, env: EnvSpec, episodes: int) -> MapProbe:
-        """The probe that records `maps` in an environment over so many episodes."""
+        """Make the probe for a run.
+
+        Args:
+            maps: what to record.
+            env: description of the environment.
+            episodes: number of episodes of the run.
+
+        Returns:
+            The probe.
+        """
         if env.low is None or env.high is None:
-            raise InvalidInput("maps of a finite MDP; maps support environments whose observations are vectors")
+            raise InvalidInput("maps is given with a finite MDP; maps supports environments with vector observations")
         if len(maps.bins) != len(env.low):
             raise InvalidInput(f"maps.bins is {maps.bins}; allowed: one number for each of {len(env.low)} dimensions")
         if not np.all(np.isfinite(env.low) & np.isfinite(env.high)):
@@ -132,7 +177,7 @@ class MapProbe(eqx.Module):
         return MapState(jnp.zeros(len(self.low)), jnp.zeros(self.maps.bins, jnp.int32))
 
     def watch(self, state: MapState, step: Step, change: Change | None, observation: Any) -> MapState:
-        """Count the state that was acted from."""
+        """Count the state in which the action was taken."""
         low, high, bins = (np.asarray(x) for x in (self.low, self.high, self.maps.bins))
         index = jnp.floor((state.previous - low) / (high - low) * bins).astype(jnp.int32)
         at = tuple(jnp.clip(index, 0, bins - 1))
@@ -154,7 +199,7 @@ class MapProbe(eqx.Module):
         return tuple(f"bin_{i}" for i in range(len(self.low)))
 
     def snapshot(self, state: Any, views: Callable[[Any], View]) -> Mapping[str, np.ndarray]:
-        """Visits so far, and the counts at the centre of every bin, summed over actions."""
+        """Return the visits so far, and the counts at the centre of every bin, summed over actions."""
         edges = [
             low + (high - low) * (np.arange(n) + 0.5) / n
             for low, high, n in zip(self.low, self.high, self.maps.bins, strict=True)
@@ -165,7 +210,7 @@ class MapProbe(eqx.Module):
 
 
 def _compensated_sum(total: Array, lost: Array, term: Array) -> tuple[Array, Array]:
-    """Neumaier's summation: what rounding takes from the total is kept beside it."""
+    """Add a term by Neumaier's summation, which keeps the rounding error beside the total."""
     updated = total + term
     is_total_larger = jnp.abs(total) >= jnp.abs(term)
     larger, smaller = jnp.where(is_total_larger, total, term), jnp.where(is_total_larger, term, total)

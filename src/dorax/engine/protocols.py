@@ -1,9 +1,8 @@
-"""The contracts of the engine: agents, algorithms and probes. Environments have theirs in `dorax.envs.simulation`.
+"""Protocols of the engine: agents, algorithms and probes. The protocol of environments is in `dorax.envs.simulation`.
 
-An *algorithm* is an agent for one environment: pure functions of its memory, which is all
-that learning changes. A *probe* watches a run and never changes it. A lane is one algorithm
-that plays `games` games side by side; arrays of a lane start with that axis, which has
-length 1 for most.
+An *algorithm* is an agent bound to one environment. It consists of pure functions of a *memory*, which holds all that
+learning changes. A *probe* records something during a run without affecting it. A lane is one algorithm that plays
+`games` games in parallel; arrays of a lane have a leading axis over games, of length 1 for most agents.
 """
 
 from __future__ import annotations
@@ -21,10 +20,13 @@ ProbeState = TypeVar("ProbeState")
 
 
 class View(NamedTuple):
-    """What an algorithm makes of its games' observations.
+    """What an algorithm computes from the observations of its games.
 
-    `features` describe the observation; `values`, `counts` and `outputs` (what counts are
-    made of, where a function approximator predicts them) have an entry for every action.
+    Attributes:
+        features: features of the observations.
+        values: values of all actions.
+        counts: counts of all actions.
+        outputs: outputs that the counts are computed from, if a function approximator predicts them.
     """
 
     features: Any
@@ -34,11 +36,19 @@ class View(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step of every game, with the action that follows it, chosen before anything is learned from the step.
+    """One step of every game, with the next action, which is chosen before anything is learned from the step.
 
-    Where `is_start` a game only begins an episode: there is nothing to learn. `learns` is
-    true where the algorithm should learn from the step. `steps` are those learned from so
-    far in all games, these among them.
+    Attributes:
+        features: features of the state in which the action was taken.
+        action: action taken.
+        reward: the environment's reward.
+        terminated: whether the episode ended in a terminal state.
+        truncated: whether the episode was cut off, as by a time limit.
+        is_start: whether the game only starts an episode, so that there is nothing to learn.
+        next_view: view of the state that followed.
+        next_action: action that will be taken there.
+        learns: whether to learn from the step.
+        steps: number of steps learned from so far in all games, including these.
     """
 
     features: Any
@@ -54,18 +64,23 @@ class Step(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The value of every game's visited pair, before and after the step was learned from."""
+    """Value of each game's visited pair before and after learning from a step.
+
+    Attributes:
+        old: value before.
+        new: value after.
+    """
 
     old: Float[Array, " games"]
     new: Float[Array, " games"]
 
 
 class Algorithm(Protocol[Memory]):
-    """An agent for one environment.
+    """Protocol of algorithms: an agent bound to one environment.
 
     Attributes:
-        games: the games that it plays side by side.
-        every: the steps between two calls of `update`; None if there are none.
+        games: number of games played in parallel.
+        every: number of steps between calls of `update`; None if it is never called.
     """
 
     @property
@@ -73,43 +88,91 @@ class Algorithm(Protocol[Memory]):
     @property
     def every(self) -> int | None: ...
 
-    def init(self, key: PRNGKeyArray) -> Memory: ...
+    def init(self, key: PRNGKeyArray) -> Memory:
+        """Return the memory of a new learner."""
+        ...
 
-    def view(self, memory: Memory, observation: Observation, /) -> View: ...
+    def view(self, memory: Memory, observation: Observation, /) -> View:
+        """Compute features, values and counts of observations."""
+        ...
 
-    def act(self, view: View, steps: Int[Array, ""], uniform: Float[Array, " games"]) -> Int[Array, " games"]: ...
+    def act(self, view: View, steps: Int[Array, ""], uniform: Float[Array, " games"]) -> Int[Array, " games"]:
+        """Choose an action for each game.
+
+        Args:
+            view: view of the games' observations.
+            steps: number of steps learned from so far.
+            uniform: one uniform random number per game.
+
+        Returns:
+            The actions.
+        """
+        ...
 
     def observe(self, memory: Memory, step: Step, /) -> tuple[Memory, Change | None, Any]:
-        """Learn from one step: the memory, the change of values if it is known, and a row for `update`, or None."""
+        """Learn from one step.
+
+        Args:
+            memory: memory before the step.
+            step: the step.
+
+        Returns:
+            The new memory; the change of the visited pair's value, if it is known; a row for `update`, if there is one.
+        """
         ...
 
     def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[Array, ""], /) -> Memory:
-        """Learn from the rows of the last `every` steps, or from replay; the memory as it is unless `learns`."""
+        """Learn from the last `every` steps, or from replay.
+
+        Args:
+            memory: memory before the update.
+            rows: rows that `observe` returned since the last update, stacked.
+            key: key of the update's random numbers.
+            learns: if False, the memory is returned unchanged.
+
+        Returns:
+            The new memory.
+        """
         ...
 
 
 class Agent(Protocol):
-    """A description of how to act and to learn, whose numbers are leaves that may be swept."""
+    """Protocol of agents: descriptions of how to act and learn. An agent's numbers are leaves, so they can be swept."""
 
     def check_env(self, env: Any) -> None:
-        """Raise unless the agent can learn in `env`."""
+        """Raise `InvalidInput` unless the agent supports an environment.
+
+        Args:
+            env: the environment.
+        """
         ...
 
     def algorithm(self, env: Any) -> Algorithm[Any]:
-        """This agent for one environment."""
+        """Return the algorithm of this agent for one environment.
+
+        Args:
+            env: the environment or its description.
+        """
         ...
 
     def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> Any:
-        """A learner of this agent: new, or with what it has learned already."""
+        """Return a learner of this agent.
+
+        Args:
+            spec: description of the environment.
+            memory: what was learned; None for a new learner.
+            steps: number of steps learned from so far.
+            seed: seed of the learner's random numbers.
+        """
         ...
 
 
 class Probe(Protocol[ProbeState]):
-    """Watches a run. Its arrays are shared by all lanes, its state is one lane's own.
+    """Protocol of probes, which record something during a run. Lanes share a probe's arrays; each has its own state.
 
     Attributes:
-        columns: names of numbers that it adds to the record of every episode.
-        marks: episodes after which every lane pauses for a snapshot; None if it takes none.
+        columns: names of the numbers that the probe adds to the record of each episode.
+        marks: episodes after which every lane pauses for a snapshot; None for no snapshots.
     """
 
     @property
@@ -117,37 +180,60 @@ class Probe(Protocol[ProbeState]):
     @property
     def marks(self) -> Sequence[int] | None: ...
 
-    def init(self, algorithm: Any, memory: Any) -> ProbeState: ...
+    def init(self, algorithm: Any, memory: Any) -> ProbeState:
+        """Return the state before the first step."""
+        ...
 
     def watch(self, state: ProbeState, step: Step, change: Change | None, observation: Observation) -> ProbeState:
-        """The state after one more step, which arrived at `observation`."""
+        """Update the state after a step.
+
+        Args:
+            state: state before the step.
+            step: the step.
+            change: change of the visited pair's value, if it is known.
+            observation: observation that followed.
+
+        Returns:
+            The new state.
+        """
         ...
 
     def record(self, state: ProbeState) -> tuple[Float[Array, ""], ...]:
-        """The numbers of `columns`, now."""
+        """Return the current values of `columns`."""
         ...
 
     def enough(self, state: ProbeState) -> Bool[Array, ""]:
-        """Whether the run may end with the episode that just ended."""
+        """Return whether the run may end after the episode that just ended."""
         ...
 
     def summary(self, state: Any) -> Mapping[str, Any]:
-        """Variables of the dataset, once a run is over; arrays of the state begin with the axes seed and setting."""
+        """Return variables for the dataset after a run.
+
+        Args:
+            state: final states of all lanes; arrays have leading axes over seeds and settings.
+        """
         ...
 
 
 class SnapshotProbe(Probe[ProbeState], Protocol[ProbeState]):
-    """A probe with marks."""
+    """Protocol of probes that take snapshots."""
 
     def snapshot(self, state: Any, views: Callable[[Any], View]) -> Mapping[str, np.ndarray]:
-        """What to keep at a mark: arrays whose first axis is the lane.
+        """Take a snapshot.
 
         Args:
-            state: that of all lanes, on the device.
-            views: gives what every lane makes of some observations: leaves [lanes, observations, ...].
+            state: states of all lanes, on the device.
+            views: computes every lane's views of some observations; leaves [lanes, observations, ...].
+
+        Returns:
+            Arrays by name, with a leading axis over lanes.
         """
         ...
 
     def dims(self, name: str) -> tuple[str, ...]:
-        """The dimensions of a snapshot's array, after seed, setting and snapshot."""
+        """Return the dimensions of a snapshot's array, after seed, setting and snapshot.
+
+        Args:
+            name: name of the array.
+        """
         ...

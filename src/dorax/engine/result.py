@@ -1,4 +1,4 @@
-"""What comes back from training: a labelled dataset, and the trained learners."""
+"""Results of training: a labelled dataset and the trained learners."""
 
 # xarray: typed in part only.
 # pyright: reportUnknownMemberType=false
@@ -53,7 +53,13 @@ _WORDS = {
 
 
 class Trained(NamedTuple):
-    """A learner at the end of its run: its agent, what it has learned, and the steps that it made."""
+    """A learner at the end of its run.
+
+    Attributes:
+        agent: the agent.
+        memory: what it learned.
+        steps: number of steps learned from.
+    """
 
     agent: Agent
     memory: Any
@@ -62,17 +68,19 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """The outcome of `dorax.train`.
+    """The result of `dorax.train`.
 
     Attributes:
-        data: an `xarray.Dataset` with the dimensions seed and episode, preceded by setting where there are
-            settings. Its variables are `return`, `length` and `steps` (since the start of the run);
+        data: an `xarray.Dataset` with the dimensions seed and episode, preceded by setting in a sweep.
+            Its variables are `return`, `length` and `steps` (since the start of the run);
             `total_steps`; on finite MDPs `q_error` (after the episode), `q_error_at_start` and
             `q_error_of_zero`; with tests, `test_return` and `test_length` over the dimension test; with maps,
             `visits` and `count` over the dimension snapshot; on the host, `test_return` by game, and means since
-            the last record over the dimension record (`record_reward`, `record_bonus`, ...). What a run did not
-            reach is NaN, as is a test that fell due between two updates together with a later one.
-        spec: the environment, as learners know it.
+            the last record over the dimension record (`record_reward`, `record_bonus`, ...). Values that a run did
+            not reach are NaN. So is a test that became due between two updates together with a later one.
+        spec: description of the environment.
+        settings: the settings, in the order of the dimension setting.
+        trained: the learners that were kept, by seed and index of the setting.
     """
 
     data: xr.Dataset
@@ -81,11 +89,14 @@ class Result:
     trained: Mapping[tuple[int, int], Trained]
 
     def learner(self, seed: int | None = None, setting: int | Setting | None = None) -> Any:
-        """The trained learner of a seed, to act, to look into, to save or to train further.
+        """Return a trained learner, to act, inspect, save or train further.
 
         Args:
-            seed: one whose learner was kept (see `learners` of `dorax.train`); by default the first.
-            setting: the number of a setting or the setting itself, if there were several.
+            seed: a seed whose learner was kept (see `learners` of `dorax.train`); by default the first.
+            setting: index of a setting, or the setting itself; required if there are several.
+
+        Returns:
+            The learner.
         """
         kept = list(dict.fromkeys(seed for seed, _ in self.trained))
         if not kept:
@@ -129,7 +140,20 @@ def dataset(
     seeds: Sequence[int],
     name: str,
 ) -> xr.Dataset:
-    """The dataset of lanes whose arrays begin with the axes seed and setting."""
+    """Make the dataset of a run.
+
+    Args:
+        lanes: final lanes, whose arrays have leading axes over seeds and settings.
+        probes: probes of the run.
+        recording: what was recorded.
+        episodes: number of episodes, or None if the run was limited by steps alone.
+        settings: the settings.
+        seeds: the seeds.
+        name: name of the environment.
+
+    Returns:
+        The dataset.
+    """
     import xarray as xr
 
     rows = int(np.max(lanes.episode, initial=1)) if episodes is None else episodes
@@ -159,7 +183,14 @@ def dataset(
 
 
 def with_words(data: xr.Dataset) -> xr.Dataset:
-    """The dataset with long names and units, so that plots label their axes."""
+    """Add long names and units to a dataset, so that plots label their axes.
+
+    Args:
+        data: the dataset, which is modified.
+
+    Returns:
+        The same dataset.
+    """
     for name, (long_name, units) in _WORDS.items():
         if name in data.variables:
             data[name].attrs |= {"long_name": long_name} | ({"units": units} if units else {})

@@ -1,4 +1,4 @@
-"""Lanes laid out over all devices, and run in chunks."""
+"""Layout of lanes over all devices, and running them in chunks."""
 
 from __future__ import annotations
 
@@ -16,15 +16,23 @@ from jaxtyping import Array, Bool, PRNGKeyArray
 
 from dorax.core.checks import InvalidInput
 
-Progress = Callable[[float, int], None]  # the share that is done, and steps so far
+Progress = Callable[[float, int], None]  # called with the fraction done and the number of steps so far
 Lanes = TypeVar("Lanes")
 
-LANES_PER_DEVICE = 16  # a multiple of this, so that every lane runs in the same vector code on any CPU
+LANES_PER_DEVICE = 16  # the number of lanes is a multiple, so that all lanes run the same vectorized code
 CHUNK_SECONDS = 0.5
 
 
 class Layout(NamedTuple):
-    """Lanes over the devices: the numbers of each lane's agent and environment, its key, and whether it is wanted."""
+    """Lanes laid out over the devices.
+
+    Attributes:
+        agents: agents, whose numbers have a leading axis over lanes.
+        own_env: numbers of the environments that differ between lanes, with a leading axis over lanes.
+        keys: random key of each lane.
+        is_wanted: whether a lane was requested; the others are padding and never run.
+        mesh: the devices.
+    """
 
     agents: Any
     own_env: Any
@@ -34,24 +42,28 @@ class Layout(NamedTuple):
 
     @property
     def sharding(self) -> NamedSharding:
+        """Sharding of arrays with a leading axis over lanes."""
         return NamedSharding(self.mesh, P("lane"))
 
 
 def lay_out(agents: Any, own_env: Any, settings: int, seeds: Sequence[int], least: int) -> Layout:
-    """A lane for every seed and setting, at least so many in all; those that nobody wants never run.
+    """Lay out one lane for every seed and setting. The number of lanes is padded; padding lanes never run.
 
     Args:
-        agents: an agent whose numbers have a leading axis over settings.
+        agents: agent whose numbers have a leading axis over settings.
         own_env: numbers of environments with a leading axis over seeds, or None.
-        settings: the number of settings.
+        settings: number of settings.
         seeds: the seeds.
-        least: the smallest number of lanes.
+        least: minimum number of lanes.
+
+    Returns:
+        The layout.
     """
     mesh = Mesh(np.array(jax.devices()), ("lane",))
     wanted = settings * len(seeds)
     multiple = LANES_PER_DEVICE * mesh.size
     lane = np.arange(-(-max(wanted, least) // multiple) * multiple)
-    # Settings vary fastest, so that a slow one is spread over all devices.
+    # Settings vary fastest, so that the lanes of a slow setting are spread over all devices.
     setting_of_lane, seed_of_lane = lane % settings, np.minimum(lane // settings, len(seeds) - 1)
     numbers, structure = eqx.partition(agents, eqx.is_array)
     numbers = jax.tree.map(lambda leaf: np.asarray(leaf)[setting_of_lane], numbers)
@@ -66,13 +78,13 @@ def lay_out(agents: Any, own_env: Any, settings: int, seeds: Sequence[int], leas
 def in_chunks(
     advance: Callable[[Lanes, int], Lanes], lanes: Lanes, is_running: Callable[[Lanes], bool]
 ) -> Iterator[Lanes]:
-    """Run lanes until none has work, and yield them after each chunk of about half a second.
+    """Run lanes until none has work left, and yield them after each chunk of about half a second.
 
-    Between chunks there is time for progress, for records and for an interruption.
+    Between chunks the caller can report progress, and the user can interrupt.
 
     Args:
-        advance: runs the lanes for so many blocks.
-        lanes: the lanes to run.
+        advance: runs the lanes for a number of blocks.
+        lanes: lanes to run.
         is_running: whether any lane has work left.
     """
     blocks, is_compiled = 16, False
@@ -87,14 +99,30 @@ def in_chunks(
 
 
 def by_seed_and_setting(lanes: Lanes, seeds: int, settings: int) -> Lanes:
-    """The wanted lanes as NumPy arrays with the axes seed and setting in front."""
+    """Convert the requested lanes to NumPy arrays with leading axes over seeds and settings.
+
+    Args:
+        lanes: all lanes, including padding.
+        seeds: number of seeds.
+        settings: number of settings.
+
+    Returns:
+        The same tree, without padding.
+    """
     return jax.tree.map(
         lambda leaf: np.asarray(leaf)[: seeds * settings].reshape(seeds, settings, *leaf.shape[1:]), lanes
     )
 
 
 def seed_list(seeds: int | Sequence[int]) -> list[int]:
-    """The seeds 0, 1, ... of a number of seeds, or the list itself."""
+    """Return the seeds as a list.
+
+    Args:
+        seeds: a number of seeds, which are then 0, 1, ..., or a list.
+
+    Raises:
+        InvalidInput: if there is no seed, or one out of range.
+    """
     if isinstance(seeds, int | np.integer):
         chosen = list(range(seeds))
     else:

@@ -1,4 +1,4 @@
-"""Settings: named numbers of an agent, one value each or stacked for a sweep."""
+"""Settings: values for named numbers of an agent, applied one at a time or stacked for a sweep."""
 
 # JAX and Equinox: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -21,27 +21,44 @@ Setting = Mapping[str, float]
 
 
 def grid(**values: Sequence[float]) -> list[dict[str, float]]:
-    """Every combination of the values: grid(temperature=(1, 3), learning_rate=(0.1, 0.5)) is four settings."""
+    """Return every combination of values: grid(temperature=(1, 3), learning_rate=(0.1, 0.5)) is four settings.
+
+    Args:
+        **values: values of each number, by name.
+    """
     return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
 
 
 def setting_list(settings: Sequence[Setting] | None) -> list[Setting]:
-    """The settings of a sweep; without one, the agent as it is."""
+    """Return the settings of a call; without a sweep, one empty setting, which changes nothing.
+
+    Args:
+        settings: the settings, or None.
+    """
     if settings is not None and not settings:
         raise InvalidInput("settings is []; allowed: at least one setting, or None")
     return [{}] if settings is None else list(settings)
 
 
 def labels(settings: Sequence[Setting]) -> list[str]:
-    """Settings in words, as the coordinate of a dataset."""
+    """Return settings as text, for the coordinate of a dataset.
+
+    Args:
+        settings: the settings.
+    """
     return [", ".join(f"{name}={value:.12g}" for name, value in point.items()) for point in settings]
 
 
 def with_setting(agent: Any, setting: Setting) -> Any:
-    """The agent with the named numbers replaced, and checked as if it had been built with them.
+    """Replace numbers of an agent, with the same checks as when an agent is created.
 
-    A name is a field (`temperature`) or, where several carry it, the end of a path
-    (`counter.discount`).
+    Args:
+        agent: the agent.
+        setting: numbers by name. A name is that of a field (`temperature`) or, if several fields have it, the end of
+            a path (`counter.discount`).
+
+    Returns:
+        The new agent.
     """
     for name, value in setting.items():
         path = _path(agent, name)
@@ -52,12 +69,20 @@ def with_setting(agent: Any, setting: Setting) -> Any:
 
 
 def stacked(agent: Any, settings: Sequence[Setting]) -> Any:
-    """One agent whose numbers are arrays with a leading axis over the settings."""
+    """Stack the variants of an agent.
+
+    Args:
+        agent: the agent.
+        settings: the settings.
+
+    Returns:
+        An agent whose numbers are arrays with a leading axis over settings.
+    """
     variants = [as_arrays(with_setting(agent, setting)) for setting in settings]
     for leaf in jax.tree.leaves(variants[0]):
         if eqx.is_array(leaf) and leaf.ndim > 0:
             raise InvalidInput(
-                f"the agent holds an array of shape {leaf.shape}; allowed: single numbers, and settings="
+                f"the agent holds an array of shape {leaf.shape}; allowed: single numbers (sweep them with settings=)"
             )
     structure = eqx.filter(variants[0], eqx.is_array, inverse=True)
     numbers = [eqx.filter(variant, eqx.is_array) for variant in variants]
@@ -69,7 +94,14 @@ def stacked(agent: Any, settings: Sequence[Setting]) -> Any:
 
 
 def as_arrays(agent: Any) -> Any:
-    """The agent with its plain numbers as arrays: traced by JAX rather than compiled in."""
+    """Convert the numbers of an agent to arrays, so that JAX traces them instead of compiling them in.
+
+    Args:
+        agent: the agent.
+
+    Returns:
+        The new agent.
+    """
 
     def as_array(leaf: Any) -> Any:
         return jnp.asarray(leaf, float) if isinstance(leaf, int | float | np.ndarray) else leaf
@@ -91,7 +123,7 @@ def _path(agent: Any, name: str) -> tuple[str, ...]:
 
 
 def _number_paths(module: Any) -> Iterator[tuple[str, ...]]:
-    """The paths of all fields that hold a number and are not part of the structure."""
+    """Iterate over the paths of all fields that hold a number and are not static."""
     for field in getattr(module, "__dataclass_fields__", {}).values():
         value = getattr(module, field.name)
         if isinstance(value, eqx.Module):

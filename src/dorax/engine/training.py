@@ -1,4 +1,4 @@
-"""Training: an agent, an environment and seeds become a labelled dataset and trained learners."""
+"""Training: returns a labelled dataset and trained learners for an agent, an environment and seeds."""
 
 from __future__ import annotations
 
@@ -28,12 +28,24 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _UNLIMITED = 2**31 - 1
-_MOST_LOGGED = 2**16  # episodes of a run that is limited by its steps alone
+_MOST_LOGGED = 2**16  # maximum number of logged episodes if only steps are limited
 
 
 @dataclass(frozen=True)
 class Training:
-    """What `train` does, as data: call it with settings and seeds for the dataset."""
+    """A call of `train` as data: call it with settings and seeds to get the dataset.
+
+    Attributes:
+        agent: as for `train`.
+        env: as for `train`.
+        episodes: as for `train`.
+        steps: as for `train`.
+        until: as for `train`.
+        test_every: as for `train`.
+        maps: as for `train`.
+        lanes: as for `train`.
+        states: as for `train`.
+    """
 
     agent: Any
     env: Any
@@ -70,32 +82,32 @@ def train(
     host: HostOptions | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Train one learner for every seed, and for every setting if there are any, all side by side.
+    """Train one learner for every seed and, in a sweep, for every setting, all in parallel.
 
-    On a CPU the same seed gives the same numbers bit for bit, whatever runs beside it, with tests and
-    without; for tables and tiles also with maps and other probes, and on any number of devices. For
-    networks these compile to another program, whose updates may round the last digit differently.
+    On a CPU, results are bitwise reproducible: the same seed gives the same numbers, whatever runs in parallel and with
+    or without tests. For tables and tiles this also holds with maps and other probes, and for any number of devices.
+    For networks these change the compiled program, whose updates may round differently in the last digit.
 
     Args:
         agent: a `TabularAgent` (on finite MDPs), a `LinearAgent` or a `DeepAgent` (in functional environments),
-            an `AtariAgent`; or a trained learner, which is trained further.
+            an `AtariAgent`; or a trained learner, to train it further.
         env: a finite MDP (`dorax.mdps`) or a functional environment (`dorax.envs`, or any with gymnax's
             interface), or a list with one for each seed, which differ in numbers only; or an environment that
             runs outside JAX: `dorax.envs.Atari("freeway")`, `dorax.envs.GymnasiumEnv("CartPole-v1")`.
-        episodes: the training episodes of each learner.
-        seeds: a number of seeds (0, 1, ...) or their list.
-        steps: the most steps of each learner; give this, `episodes` or both.
+        episodes: number of training episodes of each learner.
+        seeds: number of seeds (0, 1, ...), or a list of seeds.
+        steps: maximum number of steps of each learner; give this, `episodes` or both.
         settings: numbers to replace in the agent, such as `dorax.grid(temperature=(1, 3, 10))`.
-        params: parameters of a functional environment, if not its own.
-        until: on finite MDPs, end a run once an episode ends with `q_error` at or below this share of its start.
-        test_every: play a greedy episode, from which nothing is learned, after every so many episodes.
+        params: parameters of a functional environment; by default its own.
+        until: on finite MDPs, end a run after an episode with `q_error` at or below this fraction of its initial value.
+        test_every: number of episodes between greedy test episodes, from which nothing is learned.
         maps: record visits and counts over the observation space; see `Maps`.
         probes: further probes of the run (`dorax.engine.protocols.Probe`).
-        learners: seeds whose trained learners are kept: the first so many, or their list. They may be large.
-        lanes: run at least so many lanes, idle ones among them, so that calls of different sizes share a program.
-        states: pad a finite MDP to at least so many states, likewise.
+        learners: seeds whose trained learners are kept: the first so many, or a list. Learners may be large.
+        lanes: minimum number of lanes, padding included, so that calls of different sizes share a compiled program.
+        states: minimum number of states that a finite MDP is padded to, for the same reason.
         host: how runs outside JAX are recorded, tested and saved; see `HostOptions`.
-        progress: called with the share that is done and the steps made so far.
+        progress: called with the fraction done and the number of steps so far.
 
     Returns:
         A `Result` with the dataset (`data`) and the trained learners (`learner`).
@@ -117,7 +129,7 @@ def train(
     if host is not None:
         raise InvalidInput(f"host is given with {env!r}; host supports environments outside JAX, such as envs.Atari")
     world = environments(env, params, len(chosen), states)
-    algorithm = agent.algorithm(world.spec)  # refuses what does not fit before anything is compiled
+    algorithm = agent.algorithm(world.spec)  # raises on invalid combinations before anything is compiled
     agents = stacked(agent, variants)
     watching = _probes(agents, world, episodes, until, maps, probes)
     layout = lay_out(agents, world.own, len(variants), chosen, lanes)
@@ -148,7 +160,7 @@ def _refuse_on_host(**options: Any) -> None:
 
 
 def _recorded(lanes: Lane) -> Lane:
-    """What the dataset is made of. Memories may be large: they stay where they are."""
+    """Return the part of the lanes that the dataset is made of. Memories may be large, so they stay on the device."""
     nothing: Any = None
     return lanes._replace(memory=nothing, game=nothing, clock=nothing, fault=nothing)
 
@@ -156,7 +168,7 @@ def _recorded(lanes: Lane) -> Lane:
 def _with_snapshots(
     data: xr.Dataset, probes: Sequence[Any], snapshots: dict[int, list[Any]], shape: tuple[int, int]
 ) -> xr.Dataset:
-    """The dataset with the snapshots of probes, over the dimension snapshot."""
+    """Add the snapshots of probes to the dataset, over the dimension snapshot."""
     for i, taken in snapshots.items():
         for name in taken[0]:
             values = by_seed_and_setting(np.stack([each[name] for each in taken], axis=1), *shape)
@@ -181,7 +193,7 @@ def _trained(
 
 
 def _agent_and_start(agent: Any) -> tuple[Any, Any]:
-    """The agent, and the learner to start from if it is one."""
+    """Return the agent, and the learner to start from if one was given."""
     if hasattr(agent, "memory") and hasattr(agent, "agent"):
         return agent.agent, agent
     if isinstance(agent, type) or not hasattr(agent, "algorithm"):
@@ -192,7 +204,7 @@ def _agent_and_start(agent: Any) -> tuple[Any, Any]:
 
 
 def _repeated(learner: Any, world: Environments, agent: Any, lanes: int) -> Any:
-    """A learner's memory for every lane, padded to the states that the engine adds."""
+    """Repeat a learner's memory for every lane, padded to the engine's number of states."""
     if learner.spec.size != world.spec.size:
         name = learner.spec.name
         raise InvalidInput(f"the learner was trained on {name}; allowed: environments of the same kind and size")
@@ -233,7 +245,7 @@ def _limits(episodes: int | None, steps: int | None, steps_before: int) -> Limit
 
 
 def _recording(episodes: int | None, steps: int | None, test_every: int | None) -> Recording:
-    """Room for all episodes, and often for more: runs of similar length then share one compiled program."""
+    """Allocate the episode log. Sizes are rounded up, so that runs of similar length share a compiled program."""
     episodes = min(steps or 1, _MOST_LOGGED) if episodes is None else episodes
     return Recording(max(1024, 1 << (episodes - 1).bit_length()), test_every)
 
@@ -260,7 +272,7 @@ def _probes(
 def _run(
     program: Program, lanes: Lane, recording: Recording, layout: Layout, progress: Progress | None
 ) -> tuple[Lane, dict[int, list[Any]]]:
-    """All lanes to their end, with a pause at every mark of a probe."""
+    """Run all lanes to their end, with a pause at every mark of a probe."""
     wanted = np.asarray(layout.is_wanted)
     snapshots: dict[int, list[Any]] = {i: [] for i, probe in enumerate(program.probes) if probe.marks is not None}
     for mark in [*sorted({mark for i in snapshots for mark in program.probes[i].marks}), _UNLIMITED]:
@@ -277,7 +289,7 @@ def _run(
 def _run_to(
     program: Program, lanes: Lane, recording: Recording, layout: Layout, wanted: Any, progress: Progress | None
 ) -> Lane:
-    """All lanes until they pause at the mark or are done."""
+    """Run all lanes until they pause at the mark or are done."""
 
     def advance(lanes: Lane, blocks: int) -> Lane:
         return run_blocks(program, lanes, jnp.asarray(blocks, jnp.int32), recording=recording, mesh=layout.mesh)
@@ -294,7 +306,7 @@ def _run_to(
 
 
 def _share_done(lanes: Lane, limits: Limits, wanted: np.ndarray) -> float:
-    """The mean over the lanes that somebody waits for."""
+    """Return the fraction done, averaged over the requested lanes."""
     by_episode = np.asarray(lanes.episode) / int(limits.episodes)
     by_step = np.asarray(lanes.steps) / int(limits.steps)
     share = np.where(lanes.is_running, np.maximum(by_episode, by_step), 1.0)

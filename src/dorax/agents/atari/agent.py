@@ -23,35 +23,37 @@ if TYPE_CHECKING:
 class AtariAgent(eqx.Module):
     """A DQN for Atari games, from the screen.
 
-    The defaults are the authors', but for Adam's two numbers and the age of the target network, which are
-    those of Rainbow (Hessel et al., 2018), for ε and for the actor. The paper's agent is
+    The defaults are the authors', except for the learning rate and epsilon of Adam and the update interval of the
+    target network, which are those of Rainbow (Hessel et al., 2018), the schedule of ε, and the actor. The paper's
+    agent is
 
         AtariAgent(counter=EValues(0.99, form="logistic"), bonus=InverseRootLogE(0.05, floor=0.01))
 
-    Many games side by side see the network change many times faster than a single game would, too fast for
-    any policy to last. They are played by a copy of the network, renewed every `actor_every` updates.
+    With many games in parallel, the network changes much more between two steps of a game than with a single game, so
+    no policy would persist for long. Actions are therefore chosen by a copy of the network, the actor, which is
+    updated every `actor_every` updates.
 
     Args:
         rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
             (`Softmax`, `EpsilonGreedy`) is sampled from.
-        counter: what the bonus and the rule count by: `EValues` or `Visits`, a second head of the network;
-            `DensityModel`, pseudo-counts of frames; None to count nothing.
-        bonus: turns counts into reward, which is then clipped to ±1; None for no bonus.
-        bonus_at: whether the bonus is computed at the `"visit"` and stored with the transition, or anew at
-            every `"replay"`.
-        learning_rate: Adam's.
-        adam_epsilon: Adam's epsilon.
+        counter: what the bonus and the rule count by: `EValues` or `Visits`, learned by a second head of the network;
+            `DensityModel`, pseudo-counts of frames; None for no counts.
+        bonus: turns counts into reward; the sum is then clipped to ±1. None for no bonus.
+        bonus_at: when the bonus is computed: at the `"visit"`, to be stored with the transition, or at every
+            `"replay"`.
+        learning_rate: learning rate of Adam.
+        adam_epsilon: epsilon of Adam.
         discount: the paper's gamma.
-        clip: the clipping threshold of squared errors and of the norm of gradients.
-        batch: transitions of one update.
-        update_every: steps, of all games together, between two updates.
-        target_every: updates between two copies of the target network.
-        actor_every: updates between two copies of the network that plays.
-        capacity: steps that the replay holds.
+        clip: threshold at which squared errors and the norm of gradients are clipped.
+        batch: transitions per update.
+        update_every: steps between updates, all games together.
+        target_every: updates between copies to the target network.
+        actor_every: updates between copies to the actor.
+        capacity: steps in the replay.
         learning_starts: steps before the first update.
-        hidden: units of the hidden layer of each head.
-        games: games played side by side.
-        groups: groups of games that take turns: the emulator steps one while the device acts for another.
+        hidden: units in the hidden layer of each head.
+        games: number of games played in parallel.
+        groups: number of groups of games that take turns: the emulator steps one while the device acts for another.
     """
 
     rule: Any = eqx.field(default=EpsilonGreedy(LinearSchedule(1.0, 0.1, 500_000)), converter=as_rule)
@@ -100,26 +102,41 @@ class AtariAgent(eqx.Module):
         if not isinstance(self.counter, DensityModel):
             check_optional_counter(self.rule, self.counter, self.bonus)
             return
-        check_optional_counter(self.rule, None, None)  # a density model counts frames, not actions: no rule acts by it
+        check_optional_counter(self.rule, None, None)  # no rule can use it: it counts frames, not actions
         if self.bonus_at == "replay":
             raise InvalidInput("bonus_at is 'replay' with a density model; a density model supports 'visit'")
 
     def check_env(self, env: Any) -> None:
-        """Raise unless `env` is an Atari game."""
+        """Raise `InvalidInput` unless the environment is an Atari game.
+
+        Args:
+            env: the environment.
+        """
         if not isinstance(env, Atari):
             raise InvalidInput(
                 f"the environment of an AtariAgent is {in_brief(env)}; allowed: dorax.envs.Atari('freeway') or another"
             )
 
     def algorithm(self, env: EnvSpec) -> ScreenAlgorithm:
-        """This agent for one game."""
+        """Return the algorithm of this agent for one game.
+
+        Args:
+            env: description of the game.
+        """
         from dorax.agents.atari.algorithm import ScreenAlgorithm
 
         has_no_head = self.counter is None or isinstance(self.counter, DensityModel)
         return ScreenAlgorithm(self, None if has_no_head else self.counter.approximated(), env.actions)
 
     def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> ScreenLearner:
-        """A learner of this agent: new, or with what it has learned already."""
+        """Return a learner of this agent.
+
+        Args:
+            spec: description of the game.
+            memory: what was learned; None for a new learner.
+            steps: number of steps learned from so far.
+            seed: seed of the learner's random numbers.
+        """
         from dorax.agents.atari.learner import ScreenLearner
 
         return ScreenLearner(self, spec, memory, steps=steps, seed=seed)

@@ -1,4 +1,4 @@
-"""How an agent acts and learns from the screen: DQN's updates from a replay of frames on the device."""
+"""Algorithm of an `AtariAgent`: DQN's updates from a replay of frames on the device."""
 
 from __future__ import annotations
 
@@ -27,9 +27,14 @@ Stacks = UInt8[Array, "games 4 7056"]
 
 
 class TrainState(NamedTuple):
-    """The network that learns, the target network, the actor (the copy that plays), and the optimizer's state.
+    """Networks and optimizer state. For a learner that only acts, all but the actor and `updates` are None.
 
-    One that only plays has the actor alone.
+    Attributes:
+        network: network that learns.
+        target: target network.
+        actor: copy of the network that chooses actions.
+        opt_state: state of the optimizer.
+        updates: number of updates so far.
     """
 
     network: Network | None
@@ -40,7 +45,17 @@ class TrainState(NamedTuple):
 
 
 class Metrics(NamedTuple):
-    """Sums since the last record, over steps and over updates."""
+    """Sums since the last record.
+
+    Attributes:
+        bonus: sum of bonuses.
+        bonus_spread: sum over steps of the standard deviation of the bonus over the games of a turn.
+        counted: sum of the counts of visited pairs or frames.
+        steps: number of steps.
+        q_loss: sum of the mean squared errors of Q.
+        e_loss: sum of the mean squared errors of the counter.
+        updates: number of updates.
+    """
 
     bonus: Float[Array, ""]
     bonus_spread: Float[Array, ""]
@@ -52,7 +67,15 @@ class Metrics(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """All that learning changes. The replay may be missing: it is large, and a learner that only plays needs none."""
+    """Memory of an `AtariAgent`.
+
+    Attributes:
+        networks: networks and optimizer state.
+        replay: past steps. It is large, so a learner that only acts has None.
+        density: state of the density model, if it is the counter.
+        metrics: sums since the last record.
+        key_data: random key from which batches are drawn.
+    """
 
     networks: TrainState
     replay: ReplayBuffer | None
@@ -62,7 +85,13 @@ class Memory(NamedTuple):
 
 
 class ScreenAlgorithm(eqx.Module):
-    """An `AtariAgent` in one game. `games` is the size of a group; groups take turns in a fixed order."""
+    """Algorithm of an `AtariAgent` in one game. `games` is the size of a group; groups take turns in a fixed order.
+
+    Attributes:
+        agent: the agent.
+        counter: its counter in the form for function approximators; None for a density model or no counts.
+        actions: number of actions.
+    """
 
     agent: AtariAgent
     counter: Any
@@ -78,12 +107,12 @@ class ScreenAlgorithm(eqx.Module):
 
     @property
     def every(self) -> int:
-        """Turns between two calls of `update`."""
+        """Turns between calls of `update`."""
         return max(1, self.agent.update_every // self.games)
 
     @property
     def updates(self) -> int:
-        """Updates in one call of `update`."""
+        """Updates per call of `update`."""
         return max(1, self.games // self.agent.update_every)
 
     @property
@@ -96,17 +125,21 @@ class ScreenAlgorithm(eqx.Module):
         return memory._replace(replay=self.new_replay())
 
     def without_replay(self, key: PRNGKeyArray) -> Memory:
-        """The memory of a new learner, without a replay."""
+        """Return the memory of a new learner, without a replay.
+
+        Args:
+            key: random key.
+        """
         network = new_network(jax.random.fold_in(key, 0), self.actions, self.agent.hidden, self.counter is not None)
         target, actor = (jax.tree.map(jnp.copy, network) for _ in range(2))
         opt_state = self._optimizer().init(network)
         networks = TrainState(network, target, actor, opt_state, jnp.zeros((), jnp.int32))
         density = self.agent.counter.init() if isinstance(self.agent.counter, DensityModel) else None
-        # Batches are drawn by a key of the memory's own: a run is the same however its updates are grouped.
+        # Batches are drawn from the memory's own key, so that a run does not depend on how updates are grouped.
         return Memory(networks, None, density, _no_metrics(), jax.random.key_data(jax.random.fold_in(key, 2)))
 
     def new_replay(self) -> ReplayBuffer:
-        """An empty replay."""
+        """Return an empty replay."""
         return replay.empty(self.agent.capacity // self.agent.games, self.agent.games, self.agent.groups)
 
     def view(self, memory: Memory, observation: Stacks) -> View:
@@ -119,7 +152,7 @@ class ScreenAlgorithm(eqx.Module):
         return jax.vmap(rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
 
     def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, None]:
-        """Complete the last row of the replay with what came of it, and begin the next one."""
+        """Store the outcome of the last row of the replay, and start the next row."""
         buffer, model = memory.replay, memory.density
         assert buffer is not None
         frames: UInt8[Array, "games 7056"] = step.next_view.features[:, -1]
@@ -140,8 +173,8 @@ class ScreenAlgorithm(eqx.Module):
         return memory._replace(replay=buffer, density=model, metrics=metrics), None, None
 
     def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[Array, ""]) -> Memory:
-        """Some updates. The target network, which does not change among them, sees all their successors at once."""
-        del rows  # and the key: batches are drawn by the memory's own
+        """Run `updates` updates. The target network stays the same, so it evaluates all successors at once."""
+        del rows  # the key is not used either: batches are drawn from the memory's own
         now, number, batch = memory.networks, self.updates, self.agent.batch
         buffer, first, target = memory.replay, now.network, now.target
         assert buffer is not None
@@ -179,11 +212,19 @@ class ScreenAlgorithm(eqx.Module):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of `metrics`."""
+        """Names of `metrics`."""
         return ("updates", "epsilon", "bonus", "bonus_spread", "count", "q_loss", "e_loss")
 
     def metrics(self, memory: Memory, steps: int) -> tuple[float, ...]:
-        """Means since the last record, of steps and of updates; `cleared` begins anew."""
+        """Compute means since the last record, over steps and over updates. `cleared` resets them.
+
+        Args:
+            memory: the memory.
+            steps: number of steps so far.
+
+        Returns:
+            One number for each of `columns`.
+        """
         sums = jax.device_get(memory.metrics)
         seen, updates = max(1.0, float(sums.steps)), max(1.0, float(sums.updates))
         policy = getattr(at_step(self.agent.rule, steps), "policy", None)
@@ -195,11 +236,22 @@ class ScreenAlgorithm(eqx.Module):
         )  # fmt: skip
 
     def cleared(self, memory: Memory) -> Memory:
-        """The memory with the sums of metrics at 0."""
+        """Reset the metrics of a memory.
+
+        Args:
+            memory: the memory.
+
+        Returns:
+            The memory with metrics 0.
+        """
         return memory._replace(metrics=_no_metrics())
 
     def frozen(self, memory: Memory) -> Memory:
-        """What it takes to play as the learner would now: a copy of the network, and nothing to learn with."""
+        """Return a small memory that acts with the current network but cannot learn.
+
+        Args:
+            memory: the memory.
+        """
         assert memory.networks.network is not None
         actor = jax.tree.map(jnp.copy, memory.networks.network)
         return Memory(
@@ -209,7 +261,7 @@ class ScreenAlgorithm(eqx.Module):
     def _loss(
         self, network: Network, steps: Transitions, successors: Outputs
     ) -> tuple[Float[Array, ""], tuple[Float[Array, ""], Float[Array, ""]]]:
-        """Squared errors of Q and of the counter; errors are clipped to ±√clip, so that they keep a gradient."""
+        """Compute squared errors of Q and the counter. Errors are clipped to ±√clip, so that they keep a gradient."""
         agent, out = self.agent, outputs(network, steps.stacks)
         reward, terminated, is_step = steps.outcome
         bonuses = steps.bonuses
@@ -227,9 +279,10 @@ class ScreenAlgorithm(eqx.Module):
         return loss, (jnp.mean(q_error**2), jnp.mean(e_error**2))
 
     def _bonus(self, counts: Float[Array, " games"]) -> Float[Array, " games"]:
-        """The bonus of visits. In the count form this visit is added: what follows it, and so its worth, is unknown.
+        """Compute the bonus of visits.
 
-        In the logistic form E starts at 1/2, which is one visit already.
+        The count after this visit depends on the successor, which is not known yet. In the count form the visit is
+        counted as a plain one; in the logistic form E starts at 1/2, which is one visit already.
         """
         if self.agent.bonus is None:
             return jnp.zeros_like(counts)
@@ -249,7 +302,7 @@ def _no_metrics() -> Metrics:
 
 
 def _unrolled_scan(function: Callable[[Any, Any], tuple[Any, Any]], carry: Any, inputs: Any) -> tuple[Any, Any]:
-    """`jax.lax.scan` without a loop: on a CPU, XLA's convolutions are ten times slower within one."""
+    """Do what `jax.lax.scan` does without a loop: on a CPU, XLA's convolutions are ten times slower inside one."""
     results: list[Any] = []
     for i in range(jax.tree.leaves(inputs)[0].shape[0]):
         carry, result = function(carry, jax.tree.map(lambda leaf, i=i: leaf[i], inputs))

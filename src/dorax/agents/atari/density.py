@@ -1,16 +1,15 @@
-"""Pseudo-counts of frames by a density model: context tree switching, one tree a pixel.
+"""Pseudo-counts of frames by a density model: context tree switching, with one tree per pixel.
 
-A frame is shrunk to 42 x 42 pixels of 8 grey levels. Each pixel is predicted from four
-of its neighbours to the left and above by a tree of contexts, the nearest neighbour
-first (Veness et al., 2012; Bellemare et al., 2016). How much likelier the frame becomes
-by being counted, its prediction gain, tells how often it was seen: the pseudo-count.
+A frame is downsampled to 42 x 42 pixels of 8 grey levels. Each pixel is predicted from four neighbours to the left
+and above by a context tree, the nearest neighbour first (Veness et al., 2012; Bellemare et al., 2016). The prediction
+gain, by how much observing a frame raises its log-probability, determines its pseudo-count.
 
-Every pixel position has a tree of its own, as in Bellemare et al. The authors' released
-code shares one among all pixels.
+Every pixel position has its own tree, as in Bellemare et al.; the authors' released code shares one tree among all
+pixels.
 
-A node holds how often each level followed its context, and how much to trust itself
-rather than its child. With 8 levels and 4 neighbours a tree has 4681 nodes: so few that
-all trees stand in one array, and a frame updates one path in each of them at once.
+A node holds the counts of the levels that followed its context, and the weights of its own prediction and of its
+child's. With 8 levels and 4 neighbours a tree has 4681 nodes, few enough to store all trees in one array. A frame
+updates one path in every tree, all in parallel.
 """
 
 from __future__ import annotations
@@ -29,7 +28,13 @@ FIRST_OF_DEPTH = np.cumsum([0, *(LEVELS**depth for depth in range(DEPTH))])
 
 
 class DensityState(NamedTuple):
-    """Trees of all pixels: counts of levels; log-weights of a node itself and of its child; frames seen so far."""
+    """Trees of all pixels.
+
+    Attributes:
+        counts: counts of the levels in each node.
+        log_weights: log-weights of a node's own prediction and of its child's.
+        frames: number of frames so far.
+    """
 
     counts: Float[Array, "pixels nodes levels"]
     log_weights: Float[Array, "pixels nodes 2"]
@@ -37,14 +42,14 @@ class DensityState(NamedTuple):
 
 
 class DensityModel(eqx.Module):
-    """A counter of frames, for an `AtariAgent`: pseudo-counts by a density model, whatever the action.
+    """Counter of frames for an `AtariAgent`: pseudo-counts by a density model, independent of the action.
 
-    Made for bonuses, such as `InverseRootCount(0.05, floor=0.01)`. It learns from every frame in turn and
+    Meant for bonuses, such as `InverseRootCount(0.05, floor=0.01)`. Frames are processed one after the other, which
     takes far more time than a second head of the network.
     """
 
     def init(self) -> DensityState:
-        """The model before any frame."""
+        """Return the model before the first frame."""
         pixels = SIDE * SIDE
         return DensityState(
             counts=jnp.full((pixels, NODES, LEVELS), 1 / LEVELS),
@@ -55,7 +60,15 @@ class DensityModel(eqx.Module):
     def seen(
         self, model: DensityState, frames: UInt8[Array, "frames 7056"]
     ) -> tuple[DensityState, Float[Array, " frames"]]:
-        """The model after some frames in blocks (`dorax.envs.atari.in_blocks`), and the pseudo-count of each."""
+        """Update the model with some frames.
+
+        Args:
+            model: the model before.
+            frames: frames in blocks (`dorax.envs.atari.in_blocks`).
+
+        Returns:
+            The model after these frames, and the pseudo-count of each.
+        """
         model, gains = prediction_gains(model, frames)
         return model, pseudo_count(gains)
 
@@ -63,12 +76,20 @@ class DensityModel(eqx.Module):
 def prediction_gains(
     model: DensityState, frames: UInt8[Array, "frames 7056"]
 ) -> tuple[DensityState, Float[Array, " frames"]]:
-    """The model after some frames in blocks, and by how much each made itself likelier, as a logarithm."""
+    """Update a density model with some frames.
+
+    Args:
+        model: the model before.
+        frames: frames in blocks (`dorax.envs.atari.in_blocks`).
+
+    Returns:
+        The model after these frames, and the prediction gain of each: the increase of its log-probability.
+    """
     return jax.lax.scan(_counted, model, _levels(frames))
 
 
 def _levels(frames: UInt8[Array, "frames 7056"]) -> Int[Array, "frames rows columns"]:
-    # A block of 4 x 4 pixels is 2 x 2 of the squares of 2 x 2 pixels that become one.
+    # Average over squares of 2 x 2 pixels; a block of 4 x 4 pixels consists of 2 x 2 of them.
     squares = frames.reshape(-1, SIDE // 2, SIDE // 2, 2, 2, 2, 2).astype(jnp.float32).mean(axis=(4, 6))
     pooled = squares.swapaxes(2, 3).reshape(-1, SIDE, SIDE)
     return jnp.minimum((pooled * (LEVELS / 256)).astype(jnp.int32), LEVELS - 1)
@@ -83,7 +104,7 @@ def _counted(model: DensityState, levels: Int[Array, "rows columns"]) -> tuple[D
 
     before = _log_estimate(counts, level)
     mixed = _mixed(before, log_weights)
-    # Each node learns whether itself or its child foretold the level; the leaves have no child.
+    # Update each node's weights by how well it and its child predicted the level; leaves have no child.
     words = jnp.stack([before[:, :-1], mixed[:, 1:]], axis=-1)
     posterior = log_weights[:, :-1] + words - mixed[:, :-1, None]
     posterior = jnp.logaddexp(log_keep + posterior, log_switch + posterior[..., ::-1])
@@ -96,12 +117,19 @@ def _counted(model: DensityState, levels: Int[Array, "rows columns"]) -> tuple[D
 
 
 def pseudo_count(gain: Float[Array, ...]) -> Float[Array, ...]:
-    """How often a frame was seen whose log-probability grew by `gain` by being seen once more; at most 10^8 times."""
+    """Compute pseudo-counts.
+
+    Args:
+        gain: prediction gains.
+
+    Returns:
+        The pseudo-counts, at most 10^8.
+    """
     return 1 / jnp.expm1(jnp.maximum(gain, 1e-8))
 
 
 def _path(levels: Int[Array, "rows columns"]) -> Int[Array, "pixels depths"]:
-    """The nodes of each pixel's contexts, from the root down, pixels x 5: left, above, above left, above right."""
+    """Return the nodes of each pixel's contexts, root first, pixels x 5: left, above, above left, above right."""
     padded = jnp.pad(levels, ((1, 0), (1, 1)))
     left, above = padded[1:, :-2], padded[:-1, 1:-1]
     above_left, above_right = padded[:-1, :-2], padded[:-1, 2:]
@@ -116,14 +144,14 @@ def _log_estimate(
     counts: Float[Array, "pixels depths levels"], level: Int[Array, " pixels"]
 ) -> Float[Array, "pixels depths"]:
     of_level = jnp.take_along_axis(counts, level[:, None, None], axis=2)[..., 0]
-    # One logarithm: the rounding of two is the same in all pixels of a background, and adds up.
+    # One logarithm of a ratio: the rounding errors of two would be equal in all background pixels and add up.
     return jnp.log(of_level / jnp.sum(counts, axis=2))
 
 
 def _mixed(
     log_estimate: Float[Array, "pixels depths"], log_weights: Float[Array, "pixels depths 2"]
 ) -> Float[Array, "pixels depths"]:
-    """What each node of a path says of the level: its own estimate and its child's word, weighed."""
+    """Compute the prediction of each node on a path: a weighted mean of its own estimate and its child's prediction."""
     said = [log_estimate[:, -1]]
     for depth in reversed(range(DEPTH)):
         own, childs = log_weights[:, depth, 0], log_weights[:, depth, 1]

@@ -1,4 +1,4 @@
-"""The learner of an Atari game: what it has learned without its replay, which is made anew when it learns on."""
+"""Learners of Atari games. They do not keep the replay of their training; further training fills a new one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ from dorax.envs.simulation import EnvSpec
 
 
 class ScreenLearner(Learner):
-    """A learner whose observations are the last four frames of its episode, 4 x 84 x 84 grey pixels.
+    """A learner whose observations are the last four frames of the episode, 4 x 84 x 84 grey pixels.
 
-    The replay of a run is gigabytes, and a trained learner does not keep it: one that learns on fills a new
-    replay first, up to `learning_starts` steps.
+    A replay takes gigabytes, so a trained learner does not keep it. Further training first fills a new replay with
+    `learning_starts` steps.
+
+    Args:
+        agent: the agent.
+        spec: description of the game.
+        memory: what was learned; None for a new learner.
+        steps: number of steps learned from so far.
+        seed: seed of the random numbers.
     """
 
     def __init__(self, agent: AtariAgent, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> None:
@@ -43,7 +50,16 @@ class ScreenLearner(Learner):
         terminated: bool,
         truncated: bool = False,
     ) -> None:
-        """Learn from one step. The next action is chosen first: E-values are learned by SARSA."""
+        """Learn from one step. The next action is chosen before the update, because E-values are learned by SARSA.
+
+        Args:
+            observation: frames before the action.
+            action: action taken.
+            reward: the environment's reward.
+            next_observation: frames after the action.
+            terminated: whether the episode ended in a terminal state.
+            truncated: whether the episode was cut off, as by a time limit.
+        """
         if self.memory.replay is None:
             self.memory = self.memory._replace(replay=self._algorithm.new_replay())
         if self._begins:
@@ -57,7 +73,7 @@ class ScreenLearner(Learner):
             super()._update(rows)
 
     def _begin(self, here: np.ndarray, action: int) -> None:
-        """The first row of an episode, to which no step led."""
+        """Add the first row of an episode to the replay."""
         view = self._algorithm.view(self.memory, jnp.asarray(here)[None])
         no, nothing = jnp.zeros(1, bool), jnp.zeros(1)
         taken = jnp.asarray([action], jnp.int32)

@@ -1,8 +1,7 @@
-"""The network: convolutions that Q and the counter share, then a head for each.
+"""The network: convolutions shared by Q and the counter, and a head for each.
 
-The layers are those of Mnih et al. (2015). A convolution with stride s equals one without
-stride on blocks of s x s pixels, with more channels, and is much faster; frames are kept in
-blocks of 4 x 4 pixels from the start.
+The layers are those of Mnih et al. (2015). A convolution with stride s is equivalent to one without stride on blocks
+of s x s pixels, with more channels, and much slower: frames are stored in blocks of 4 x 4 pixels.
 """
 
 from __future__ import annotations
@@ -18,7 +17,14 @@ from dorax.envs.atari import BLOCKS, STACK
 
 
 class Head(NamedTuple):
-    """A hidden layer and the outputs."""
+    """Weights of a head: a hidden layer and an output layer.
+
+    Attributes:
+        hidden: weights of the hidden layer.
+        hidden_bias: biases of the hidden layer.
+        out: weights of the output layer.
+        out_bias: biases of the output layer.
+    """
 
     hidden: Float[Array, "inputs hidden"]
     hidden_bias: Float[Array, " hidden"]
@@ -27,7 +33,14 @@ class Head(NamedTuple):
 
 
 class Network(NamedTuple):
-    """Weights; `counter` is the head of the counter, None where nothing is counted."""
+    """Weights of the network.
+
+    Attributes:
+        kernels: kernels of the convolutions.
+        biases: biases of the convolutions.
+        q: head of Q.
+        counter: head of the counter, or None.
+    """
 
     kernels: tuple[Float[Array, "height width in out"], ...]
     biases: tuple[Float[Array, " out"], ...]
@@ -36,22 +49,30 @@ class Network(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Of every action: its value, and the output that stands for its count (0 without a counter)."""
+    """Outputs of the network.
+
+    Attributes:
+        values: values of all actions.
+        counter: the counter's outputs of all actions; 0 without a counter.
+    """
 
     values: Float[Array, "batch actions"]
     counter: Float[Array, "batch actions"]
 
 
 def new_network(key: PRNGKeyArray, actions: int, hidden: int, has_counter: bool) -> Network:
-    """A new network. Weights are uniform within Glorot's bounds and biases 0.
+    """Create a network. Weights are uniform within Glorot's bounds, biases are 0.
 
-    The last layer of the counter's head is 0, so that before any visit every output is 0.
+    The output layer of the counter's head is 0, so that every initial output is 0.
 
     Args:
-        key: of its random weights.
-        actions: the number of actions.
-        hidden: units of each head's hidden layer.
+        key: random key.
+        actions: number of actions.
+        hidden: units in the hidden layer of each head.
         has_counter: whether there is a head for a counter.
+
+    Returns:
+        The network.
     """
     keys = iter(jax.random.split(key, 7))
     shapes = (2, 2, 16 * STACK, 32), (2, 2, 128, 64), (3, 3, 64, 64)
@@ -71,7 +92,15 @@ def new_network(key: PRNGKeyArray, actions: int, hidden: int, has_counter: bool)
 
 
 def outputs(network: Network, stacks: UInt8[Array, "batch 4 7056"]) -> Outputs:
-    """What a network makes of a batch of stacks of frames, in blocks."""
+    """Apply a network.
+
+    Args:
+        network: the network.
+        stacks: stacks of four frames, in blocks.
+
+    Returns:
+        Its outputs.
+    """
     batch = stacks.shape[0]
     x = stacks.reshape(batch, STACK, BLOCKS, BLOCKS, 16).transpose(0, 2, 3, 1, 4)
     x = x.reshape(batch, BLOCKS, BLOCKS, STACK * 16).astype(jnp.float32) / 255
@@ -83,7 +112,7 @@ def outputs(network: Network, stacks: UInt8[Array, "batch 4 7056"]) -> Outputs:
     if network.counter is None:
         values = _through(network.q, x)
         return Outputs(values, jnp.zeros_like(values))
-    # One product for the hidden layers of both heads.
+    # One matrix product for the hidden layers of both heads.
     both = jnp.concatenate([network.q.hidden, network.counter.hidden], axis=1)
     bias = jnp.concatenate([network.q.hidden_bias, network.counter.hidden_bias])
     of_q, of_counter = jnp.split(jax.nn.relu(x @ both + bias), 2, axis=1)

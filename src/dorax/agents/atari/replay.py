@@ -1,9 +1,8 @@
-"""Replay of games that run side by side, on the device, with every frame stored once.
+"""Replay of games that run in parallel, on the device, with every frame stored once.
 
-A row holds one step of all games: the frame that was seen, the action and its outcome. The
-games play in groups that take turns, so a row is filled group by group. A state is the last
-four frames of its episode, so a transition takes five frames; the next action, which
-E-values are learned by, is in the next row.
+A row holds one step of all games: the frame, the action and its outcome. The games play in groups that take turns,
+so a row is filled group by group. A state is the last four frames of its episode, so a transition needs five frames.
+The next action, which E-values are learned from, is in the next row.
 """
 
 from __future__ import annotations
@@ -19,9 +18,12 @@ from dorax.envs.atari import PIXELS, STACK
 
 
 class Outcome(NamedTuple):
-    """What came of the last row's actions, one entry a game.
+    """Outcome of the last row's actions, one entry per game.
 
-    `is_step` is false for rows that only show how an episode ended.
+    Attributes:
+        reward: the environment's reward.
+        terminated: whether the episode ended in a terminal state.
+        is_step: whether there was a step; False for rows that hold only the last frame of an episode.
     """
 
     reward: Float[Array, ...]
@@ -30,7 +32,16 @@ class Outcome(NamedTuple):
 
 
 class ReplayBuffer(NamedTuple):
-    """A ring of rows x games. Each group has `begun` so many rows; the outcome of its newest is not known yet."""
+    """A ring buffer of rows x games.
+
+    Attributes:
+        frames: newest frame of each game.
+        is_first: whether it is the first of an episode.
+        actions: action taken.
+        bonuses: bonus, computed at the visit.
+        outcomes: outcomes of the actions; that of a group's newest row is not known yet.
+        begun: number of rows that each group has started.
+    """
 
     frames: UInt8[Array, "rows games 7056"]
     is_first: Bool[Array, "rows games"]
@@ -41,7 +52,16 @@ class ReplayBuffer(NamedTuple):
 
 
 class Transitions(NamedTuple):
-    """A batch to learn from; `outcome.is_step` is false where the draw met no step."""
+    """A batch of transitions.
+
+    Attributes:
+        stacks: last four frames before the action.
+        next_stacks: last four frames after it.
+        actions: action taken.
+        next_actions: action taken next.
+        bonuses: bonus, computed at the visit.
+        outcome: outcome; its `is_step` is False if a row was drawn that holds no step.
+    """
 
     stacks: UInt8[Array, "batch 4 7056"]
     next_stacks: UInt8[Array, "batch 4 7056"]
@@ -52,7 +72,16 @@ class Transitions(NamedTuple):
 
 
 def empty(rows: int, games: int, groups: int = 1) -> ReplayBuffer:
-    """Room for so many rows of so many games, which play in so many groups."""
+    """Make an empty buffer.
+
+    Args:
+        rows: number of rows.
+        games: number of games, all groups together.
+        groups: number of groups.
+
+    Returns:
+        The buffer.
+    """
     shape = rows, games
     return ReplayBuffer(
         frames=jnp.zeros((*shape, PIXELS), jnp.uint8),
@@ -65,7 +94,16 @@ def empty(rows: int, games: int, groups: int = 1) -> ReplayBuffer:
 
 
 def with_outcome(rows: ReplayBuffer, group: Int[Array, ""], outcome: Outcome) -> ReplayBuffer:
-    """The buffer with the outcome of a group's newest row. Before its first row, this is overwritten later."""
+    """Store the outcome of a group's newest row. Before the first row this writes to a row that is overwritten later.
+
+    Args:
+        rows: the buffer.
+        group: index of the group.
+        outcome: the outcome.
+
+    Returns:
+        The new buffer.
+    """
     put = _at(group, rows.begun[group] - 1)
     return rows._replace(outcomes=jax.tree.map(put, rows.outcomes, outcome))
 
@@ -78,7 +116,19 @@ def with_row(
     actions: Int[Array, " games"],
     bonuses: Float[Array, " games"],
 ) -> ReplayBuffer:
-    """The buffer with one more row of a group, in place of its oldest."""
+    """Add a row of a group, in place of its oldest if the buffer is full.
+
+    Args:
+        rows: the buffer.
+        group: index of the group.
+        frames: newest frame of each game, in blocks.
+        is_first: whether it is the first of an episode.
+        actions: action taken.
+        bonuses: bonus of the visit.
+
+    Returns:
+        The new buffer.
+    """
     put = _at(group, rows.begun[group])
     return rows._replace(
         frames=put(rows.frames, frames),
@@ -90,7 +140,7 @@ def with_row(
 
 
 def _at(group: Int[Array, ""], row: Int[Array, ""]) -> Callable[[Array, Array], Array]:
-    """A function that writes a group's part of a row."""
+    """Return a function that writes a group's part of a row."""
 
     def put(room: Array, new: Array) -> Array:
         start = (row % room.shape[0], group * new.shape[0], *(0 for _ in new.shape[1:]))
@@ -100,18 +150,18 @@ def _at(group: Int[Array, ""], row: Int[Array, ""]) -> Callable[[Array, Array], 
 
 
 def sample(rows: ReplayBuffer, bits: UInt32[Array, "updates 2 batch"]) -> Transitions:
-    """Transitions drawn uniformly, with repetition, from those whose frames are all there.
+    """Draw transitions uniformly, with replacement, from those whose frames are all in the buffer.
 
     Args:
-        rows: the buffer; all groups have begun two rows.
-        bits: random bits, two for every transition.
+        rows: the buffer; all groups have started at least two rows.
+        bits: random bits, two numbers per transition.
 
     Returns:
-        The batches of all updates, one after the other.
+        The batches of all updates, concatenated.
     """
     capacity, games = rows.actions.shape
     newest, most = jnp.min(rows.begun) - 1, jnp.max(rows.begun)
-    # Of a full ring the first rows lack frames before them.
+    # In a full ring, the frames before the oldest rows have been overwritten.
     oldest = jnp.where(most > capacity, most - capacity + STACK - 1, 0)
     for_row, for_game = jnp.moveaxis(bits, 1, 0).reshape(2, -1)
     row = oldest + (for_row % (newest - oldest).astype(bits.dtype)).astype(jnp.int32)
@@ -119,7 +169,7 @@ def sample(rows: ReplayBuffer, bits: UInt32[Array, "updates 2 batch"]) -> Transi
     seen = row[:, None] + jnp.arange(1 - STACK, 2)
     slots, at = seen % capacity, row % capacity
     frames = rows.frames[slots, game[:, None]]
-    # A frame belongs to the state unless an episode began after it.
+    # A frame is part of the state unless a new episode started after it.
     begins = rows.is_first[slots[:, 1:STACK], game[:, None]]
     belongs = ~jnp.flip(jnp.cumsum(jnp.flip(begins, 1), axis=1), 1).astype(bool)
     belongs = jnp.concatenate([belongs, jnp.ones((len(row), 2), bool)], axis=1)

@@ -33,26 +33,27 @@ _Tree = TypeVar("_Tree")
 
 
 class DeepAgent(eqx.Module):
-    """An agent with two separate networks, for environments with vector observations. Its numbers may be swept.
+    """An agent with separate networks for Q and the counter, for environments with vector observations.
 
-    Q is learned from replay by Adam against a target network.
+    Q is learned from replay by Adam, with a target network. Numbers of the agent can be swept; see `dorax.train`.
 
     Args:
         rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
             (`Softmax`, `EpsilonGreedy`) is sampled from.
-        counter: counts visits: `EValues` in one of its forms, `Visits`, or None to count nothing.
+        counter: counts visits: `EValues` in one of its forms or `Visits`; None for no counts.
         bonus: turns counts into reward, such as `InverseRootCount`; None for no bonus. It is computed when the
             transition is collected and stored with it.
-        learning_rate: Adam's, for Q.
+        learning_rate: learning rate of Adam, for Q.
         discount: the paper's gamma.
-        counts_from: the counter's network learns from the `"visits"`, each once, by a step that moves the output
-            by `step_size` of its error; or from `"replay"`, by Adam at Q's rate, where `step_size` has no meaning.
-        width: units of each hidden layer.
-        depth: hidden layers.
-        batch: transitions of one update.
-        capacity: transitions that the replay holds.
-        update_every: steps between two updates.
-        target_every: updates between two copies of the target network.
+        counts_from: what the counter's network learns from. `"visits"`: from each step once, by an update that
+            changes the output by `step_size` times its error. `"replay"`: by Adam with the learning rate of Q, where
+            `step_size` has no effect.
+        width: units per hidden layer.
+        depth: number of hidden layers.
+        batch: transitions per update.
+        capacity: transitions in the replay.
+        update_every: steps between updates.
+        target_every: updates between copies to the target network.
     """
 
     rule: Rule = eqx.field(converter=as_rule)
@@ -79,15 +80,30 @@ class DeepAgent(eqx.Module):
             check_whole(name, getattr(self, name))
 
     def check_env(self, env: Any) -> None:
-        """Raise unless `env` is a functional environment, or a list of them."""
+        """Raise `InvalidInput` unless the environment is a functional one, or a list of them.
+
+        Args:
+            env: the environment.
+        """
         check_functional("DeepAgent", env)
 
     def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> Learner:
-        """A learner of this agent: new, or with what it has learned already."""
+        """Return a learner of this agent.
+
+        Args:
+            spec: description of the environment.
+            memory: what was learned; None for a new learner.
+            steps: number of steps learned from so far.
+            seed: seed of the learner's random numbers.
+        """
         return Learner(self, spec, memory, steps=steps, seed=seed)
 
     def algorithm(self, env: FunctionalSimulation | EnvSpec) -> NetworkAlgorithm:
-        """This agent for one environment."""
+        """Return the algorithm of this agent for one environment.
+
+        Args:
+            env: the environment or its description.
+        """
         if env.block % self.update_every:
             raise InvalidInput(f"update_every is {self.update_every}; allowed: a divisor of {env.block}")
         assert env.low is not None
@@ -97,7 +113,17 @@ class DeepAgent(eqx.Module):
 
 
 class TrainState(NamedTuple):
-    """The weights of both networks, with their targets and optimizer states."""
+    """Weights and optimizer states of both networks.
+
+    Attributes:
+        q: weights of Q.
+        q_target: weights of Q's target network.
+        q_opt_state: state of Q's optimizer.
+        counter: weights of the counter's network.
+        counter_target: weights of its target network.
+        counter_opt_state: state of its optimizer.
+        updates: number of updates so far.
+    """
 
     q: Any
     q_target: Any
@@ -109,12 +135,28 @@ class TrainState(NamedTuple):
 
 
 class Memory(NamedTuple):
+    """Memory of a `DeepAgent`.
+
+    Attributes:
+        networks: weights and optimizer states.
+        replay: past transitions.
+    """
+
     networks: TrainState
     replay: Replay
 
 
 class NetworkAlgorithm(eqx.Module):
-    """An agent with networks in one environment, with one game."""
+    """Algorithm of a `DeepAgent`, with one game.
+
+    Attributes:
+        agent: the agent.
+        counter: its counter in the form for function approximators, or None.
+        low: lowest observation.
+        high: highest observation.
+        actions: number of actions.
+        games: 1.
+    """
 
     agent: DeepAgent
     counter: ApproximatedCounter | None
@@ -129,7 +171,7 @@ class NetworkAlgorithm(eqx.Module):
 
     @property
     def parameters(self) -> int:
-        """The number of weights of each of the two networks."""
+        """Number of weights of each of the two networks."""
         return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(self._shape(), _is_shape)))
 
     def init(self, key: PRNGKeyArray) -> Memory:
@@ -151,7 +193,7 @@ class NetworkAlgorithm(eqx.Module):
         return chosen_action(self.agent.rule, view, steps, uniform)
 
     def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, None]:
-        """Put the step into the replay, and count it if the counter learns from visits."""
+        """Add the step to the replay, and update the counter if it learns from visits."""
         agent, counter, weights = self.agent, self.counter, memory.networks.counter
         features, action, learns = step.features[0], step.action[0], step.learns[0]
         reward, terminated, next_action = step.reward[0], step.terminated[0], step.next_action[0]
@@ -179,7 +221,7 @@ class NetworkAlgorithm(eqx.Module):
         return Memory(networks, added(memory.replay, stored, learns)), None, None
 
     def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Memory:
-        """One step of Adam on a batch from the replay, once there is a batch."""
+        """Take one step of Adam on a batch from the replay, as soon as there are enough transitions for a batch."""
         agent, now = self.agent, memory.networks
         batch = sample(memory.replay, key, agent.batch)
         apply = jax.vmap(self._applied, in_axes=(None, 0))
@@ -220,7 +262,7 @@ class NetworkAlgorithm(eqx.Module):
         return jax.tree.map(stepped, weights, direction), opt_state
 
     def _shape(self) -> eqx.nn.MLP:
-        """The network, with shapes in place of weights."""
+        """Return the network with shapes in place of weights."""
         sizes = len(self.low), self.actions, self.agent.width, self.agent.depth
 
         def network(key: PRNGKeyArray) -> eqx.nn.MLP:
@@ -229,7 +271,7 @@ class NetworkAlgorithm(eqx.Module):
         return eqx.filter_eval_shape(network, jax.random.key(0))
 
     def _weights(self, key: PRNGKeyArray) -> tuple[Any, Any]:
-        """Weights of two networks, uniform within 1/sqrt(inputs); from one draw, which compiles quickly."""
+        """Draw weights of two networks, uniform within 1/sqrt(inputs). One draw for all compiles quickly."""
         shapes, structure = jax.tree.flatten(eqx.filter(self._shape(), _is_shape))
         inputs = [layer.in_features for layer in self._shape().layers for _ in ("weight", "bias")]
         ends = np.cumsum([shape.size for shape in shapes])
@@ -244,7 +286,7 @@ class NetworkAlgorithm(eqx.Module):
         return eqx.combine(weights, eqx.filter(self._shape(), _is_shape, inverse=True))(x)
 
     def _scaled(self, observation: Float[JaxArray, "games dims"]) -> Float[JaxArray, "games dims"]:
-        """Bounded observations from -1 to 1; where there is no bound, as they are."""
+        """Scale bounded observations to [-1, 1]; unbounded ones are unchanged."""
         is_bounded = np.isfinite(self.low) & np.isfinite(self.high)
         low, high = np.where(is_bounded, self.low, -1.0), np.where(is_bounded, self.high, 1.0)
         return (observation - (low + high) / 2) / ((high - low) / 2)
@@ -257,7 +299,7 @@ def _adam() -> Any:
 
 
 def _zero_last_layer(network: Any) -> Any:
-    """Before any visit every output is 0."""
+    """Set the last layer to 0, so that every initial output is 0."""
 
     def last(network: eqx.nn.MLP) -> tuple[Any, Any]:
         return network.layers[-1].weight, network.layers[-1].bias
@@ -266,7 +308,7 @@ def _zero_last_layer(network: Any) -> Any:
 
 
 def _where(condition: Bool[JaxArray, ""], chosen: _Tree, otherwise: _Tree) -> _Tree:
-    """One of two trees of arrays."""
+    """Select one of two trees of arrays."""
 
     def selected(new: JaxArray, old: JaxArray) -> JaxArray:
         return jnp.where(condition, new, old)

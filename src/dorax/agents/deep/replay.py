@@ -1,4 +1,4 @@
-"""Replay: a ring of past transitions, on the device, sampled evenly."""
+"""Replay of transitions: a ring buffer on the device, sampled uniformly."""
 
 # JAX: typed in part only.
 # pyright: reportUnknownMemberType=false
@@ -13,7 +13,16 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 
 class Transition(NamedTuple):
-    """A step, or an array of them, with the action that followed it: E-values are learned by SARSA."""
+    """A transition, or an array of them, with the next action, because E-values are learned by SARSA.
+
+    Attributes:
+        observation: observation before the action.
+        action: action taken.
+        reward: reward, including the bonus.
+        terminated: whether the episode ended in a terminal state.
+        next_observation: observation after the action.
+        next_action: action taken there.
+    """
 
     observation: Float[Array, "*batch dims"]
     action: Int[Array, "*batch"]
@@ -24,22 +33,37 @@ class Transition(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """The last `capacity` steps, and how many there ever were."""
+    """A ring buffer of transitions.
+
+    Attributes:
+        steps: the transitions, with a leading axis of length `capacity`.
+        added: number of transitions added so far, including those that were overwritten.
+    """
 
     steps: Transition
     added: Int[Array, ""]
 
     @property
     def capacity(self) -> int:
+        """Maximum number of transitions."""
         return self.steps.action.shape[0]
 
     @property
     def size(self) -> Int[Array, ""]:
+        """Current number of transitions."""
         return jnp.minimum(self.added, self.capacity)
 
 
 def empty(like: Transition, capacity: int) -> Replay:
-    """Room for so many steps of these shapes."""
+    """Make an empty replay.
+
+    Args:
+        like: transition with the shapes and dtypes to store.
+        capacity: maximum number of transitions.
+
+    Returns:
+        The replay.
+    """
 
     def room(leaf: Array) -> Array:
         return jnp.zeros((capacity, *jnp.shape(leaf)), jnp.asarray(leaf).dtype)
@@ -48,7 +72,16 @@ def empty(like: Transition, capacity: int) -> Replay:
 
 
 def added(replay: Replay, step: Transition, is_wanted: Bool[Array, ""]) -> Replay:
-    """With one step more, in place of the oldest; unchanged unless it is wanted."""
+    """Add a transition, in place of the oldest if the replay is full.
+
+    Args:
+        replay: the replay.
+        step: the transition.
+        is_wanted: if False, the replay is returned unchanged.
+
+    Returns:
+        The new replay.
+    """
     at = jnp.where(is_wanted, replay.added % replay.capacity, replay.capacity)
 
     def stored(room: Array, leaf: Array) -> Array:
@@ -58,8 +91,17 @@ def added(replay: Replay, step: Transition, is_wanted: Bool[Array, ""]) -> Repla
 
 
 def sample(replay: Replay, key: PRNGKeyArray, batch: int) -> Transition:
-    """A batch drawn evenly, with repetition, from what is there."""
-    # Remainders of 32 bits are even to a few parts in a thousand up to 10^7 slots; randint draws four times as many.
+    """Draw a batch uniformly, with replacement.
+
+    Args:
+        replay: the replay.
+        key: random key.
+        batch: number of transitions.
+
+    Returns:
+        The transitions.
+    """
+    # The modulo bias of 32 bits is a few parts in a thousand at most, up to 10^7 slots; randint draws four times as many.
     bits = jax.random.bits(key, (batch,))
     index = (bits % jnp.maximum(replay.size, 1).astype(bits.dtype)).astype(jnp.int32)
 

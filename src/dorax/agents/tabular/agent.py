@@ -1,4 +1,4 @@
-"""Agents with tables: a rule, a counter, a bonus and an update rule; and how they learn in the engine."""
+"""Tabular agents, and their algorithm in the engine."""
 
 # JAX: typed in part only.
 # pyright: reportUnknownMemberType=false
@@ -30,7 +30,14 @@ from dorax.mdps import MDP
 
 
 class Outcome(NamedTuple):
-    """What one step led to: the reward, the end or not, and of the state reached its best value and its count."""
+    """Outcome of one step.
+
+    Attributes:
+        reward: the environment's reward.
+        terminated: whether the episode ended in a terminal state.
+        best_value: highest value in the next state.
+        successor_count: count of the successor pair.
+    """
 
     reward: Array
     terminated: Array
@@ -39,7 +46,7 @@ class Outcome(NamedTuple):
 
 
 class TabularAgent(eqx.Module):
-    """An agent for finite MDPs. Its numbers may be swept; see `dorax.train`.
+    """An agent for finite MDPs. Its numbers can be swept; see `dorax.train`.
 
     Args:
         rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
@@ -70,12 +77,20 @@ class TabularAgent(eqx.Module):
             raise InvalidInput(f"update is {self.update!r}; allowed: QLearning, DelayedQLearning or one like them")
 
     def algorithm(self, env: FiniteSimulation | EnvSpec) -> TableAlgorithm:
-        """This agent for one environment."""
+        """Return the algorithm of this agent for one environment.
+
+        Args:
+            env: the environment or its description.
+        """
         assert env.available is not None
         return TableAlgorithm(self, jnp.asarray(env.available))
 
     def check_env(self, env: Any) -> None:
-        """Raise unless `env` is a finite MDP, a list of them, or an environment on the host with numbered states."""
+        """Raise `InvalidInput` unless the environment is a finite MDP, a list of MDPs, or one with numbered states.
+
+        Args:
+            env: the environment.
+        """
         for one in cast("list[Any]", env if isinstance(env, list) else [env]):
             has_states = getattr(getattr(one, "spec", None), "available", None) is not None
             if not isinstance(one, MDP) and not has_states:
@@ -86,13 +101,29 @@ class TabularAgent(eqx.Module):
                 )
 
     def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> Any:
-        """A learner of this agent: new, or with what it has learned already."""
+        """Return a learner of this agent.
+
+        Args:
+            spec: description of the environment.
+            memory: what was learned; None for a new learner.
+            steps: number of steps learned from so far.
+            seed: seed of the learner's random numbers.
+        """
         from dorax.agents.tabular.learner import TabularLearner
 
         return TabularLearner.of(self, spec, memory, steps=steps, seed=seed)
 
     def error_probe(self, mdp: MDP, env: FiniteSimulation, until: float | None) -> QError:
-        """The probe that keeps the error of Q, of this agent or of one whose numbers are stacked."""
+        """Make the probe that records the error of Q. The numbers of the agent may be stacked.
+
+        Args:
+            mdp: the MDP.
+            env: its simulation.
+            until: fraction of the initial error at which a run ends; None for never.
+
+        Returns:
+            The probe.
+        """
         discounts = np.unique(np.asarray(self.discount))
         if len(discounts) > 1:
             raise InvalidInput(
@@ -102,18 +133,35 @@ class TabularAgent(eqx.Module):
 
     @plain_method
     def successor_count(self, values: Array, counts: Array, action: Array) -> Array:
-        """The count that a state with these values and counts passes on, if this is the action taken there."""
+        """Select the count of the successor pair, which the counter bootstraps from.
+
+        Args:
+            values: values of the actions of s'; -inf for unavailable actions.
+            counts: counts of the actions of s'.
+            action: action that will be taken in s'.
+
+        Returns:
+            The count.
+        """
         xp = namespace(values)
-        # An action that the state lacks is not one that is little known.
+        # Unavailable actions have count 0 in the table but are not unexplored.
         return self.counter.successor(xp.where(values > -xp.inf, counts, xp.inf), action)
 
     @plain_method
     def learned(
         self, entry: Entry, shared: Entry, count: Array, outcome: Outcome, steps: Array
     ) -> tuple[Entry, Entry, Array]:
-        """The visited pair's entries, the shared numbers and the pair's count, after one more step.
+        """Compute the update of the visited pair. The next action was chosen before, from the old values and counts.
 
-        The next action is already chosen, from values and counts before this update.
+        Args:
+            entry: the pair's entries in the tables of the update rule.
+            shared: numbers of the update rule that all pairs share.
+            count: count of the pair.
+            outcome: outcome of the step.
+            steps: number of steps so far, including this one.
+
+        Returns:
+            The new entries, shared numbers and count.
         """
         xp = namespace(count, outcome.successor_count)
         successor_count = xp.where(outcome.terminated, xp.inf, outcome.successor_count)
@@ -126,13 +174,19 @@ class TabularAgent(eqx.Module):
 
     @property
     def count_rate(self) -> Array:
-        """The learning rate of the counter: its own, or this agent's."""
+        """The counter's own learning rate if it has one, else the agent's."""
         own = getattr(self.counter, "learning_rate", None)
         return self.learning_rate if own is None else own
 
 
 class Tables(NamedTuple):
-    """All that a table agent learns: tables and counts, states x actions, and numbers that all pairs share."""
+    """Memory of a tabular agent.
+
+    Attributes:
+        tables: tables of the update rule by name, states x actions; `q` is one of them.
+        shared: numbers of the update rule that all pairs share.
+        counts: counts, states x actions.
+    """
 
     tables: dict[str, Float[JaxArray, "states actions"]]
     shared: dict[str, Float[JaxArray, ""]]
@@ -140,7 +194,14 @@ class Tables(NamedTuple):
 
 
 class TableAlgorithm(eqx.Module):
-    """A table agent in one MDP, with one game."""
+    """Algorithm of a `TabularAgent` in one MDP, with one game.
+
+    Attributes:
+        agent: the agent.
+        available: whether an action is available in a state.
+        games: 1.
+        every: None, because it learns from every step.
+    """
 
     agent: TabularAgent
     available: Bool[JaxArray, "states actions"]
@@ -148,7 +209,7 @@ class TableAlgorithm(eqx.Module):
     every: None = eqx.field(default=None, static=True)
 
     def init(self, key: PRNGKeyArray) -> Tables:
-        """Tables that know nothing. Actions that a state lacks have value -inf for good."""
+        """Return initial tables. Unavailable actions have value -inf."""
         del key
         entry = self.agent.update.initial_entry(self.agent.discount)
         tables = {name: jnp.full(self.available.shape, value, float) for name, value in entry.items()}
@@ -177,4 +238,4 @@ class TableAlgorithm(eqx.Module):
         return Tables(tables, shared, counts), Change(old["q"][None], new["q"][None]), None
 
     def update(self, memory: Tables, rows: Any, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Tables:
-        raise NotImplementedError("tables learn from every step")
+        raise NotImplementedError("a TabularAgent learns from every step")

@@ -1,4 +1,4 @@
-"""The learner of a table: the agents of the engine, one step at a time, in NumPy and plain numbers."""
+"""Tabular learners: the same updates as in the engine, one step at a time, with NumPy and Python numbers."""
 
 # JAX: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -20,7 +20,7 @@ from dorax.envs.simulation import EnvSpec
 
 
 class TabularLearner(Learner):
-    """Tables that learn from the steps of any environment with numbered states and actions.
+    """A learner for any environment with numbered states and actions.
 
         learner = dorax.TabularLearner(agent, states=16, actions=4)
         action = learner.act(state)
@@ -29,16 +29,16 @@ class TabularLearner(Learner):
 
     Args:
         agent: a `TabularAgent`.
-        states: the number of states.
-        actions: the number of actions.
-        seed: of its random numbers.
-        available: the actions of each state, states x actions booleans, if some states lack some.
-        dtype: of the tables.
+        states: number of states.
+        actions: number of actions.
+        seed: seed of the random numbers.
+        available: whether an action is available in a state, states x actions; by default all are.
+        dtype: dtype of the tables.
 
     Attributes:
-        random: the generator of its random numbers.
-        q_table: the values, states x actions; -inf for actions that a state lacks.
-        count_table: the counts, states x actions.
+        random: random number generator.
+        q_table: values, states x actions; -inf for unavailable actions.
+        count_table: counts, states x actions.
     """
 
     def __init__(
@@ -66,14 +66,25 @@ class TabularLearner(Learner):
         self.count_table = np.zeros(shape, dtype)
         self.random: Any = np.random.default_rng(seed)
         self._next: tuple[int, int] | None = None
-        # Bound once: looking them up takes microseconds of every step. States that have all actions need no mask.
+        # Bound once: attribute lookups take microseconds per step. If all actions are available, no mask is needed.
         self._rule, self._learned = agent.rule, agent.learned
         self._has_schedule = has_schedule(agent.rule)
         self._passes_on = agent.successor_count if not mask.all() else partial(_of_counts, agent.counter.successor)
 
     @classmethod
     def of(cls, agent: TabularAgent, spec: EnvSpec, memory: Any, *, steps: int, seed: int) -> TabularLearner:
-        """The learner of an MDP, with what was learned in the engine if there is anything."""
+        """Make a learner for an MDP.
+
+        Args:
+            agent: the agent.
+            spec: description of the MDP.
+            memory: what was learned in the engine; None for a new learner.
+            steps: number of steps learned from so far.
+            seed: seed of the random numbers.
+
+        Returns:
+            The learner.
+        """
         assert spec.available is not None
         learner = cls(agent, *spec.available.shape, available=spec.available, seed=seed, dtype=np.float32)
         learner.spec, learner.steps = spec, steps
@@ -87,28 +98,42 @@ class TabularLearner(Learner):
 
     @property
     def memory(self) -> Any:
-        """All that was learned, as the engine keeps it (`Tables`)."""
+        """What was learned, in the engine's format (`Tables`)."""
         shared = {name: np.asarray(value, self.count_table.dtype) for name, value in self._shared.items()}
         tables: Any = self._tables, shared, self.count_table
         return Tables(*tables)
 
     @memory.setter
     def memory(self, memory: Any) -> None:
-        """What the engine learned, without the states that it adds as padding."""
+        """Replace what was learned; padding states of the engine are dropped."""
         states = self.count_table.shape[0]
         self._tables = {name: np.array(table)[:states] for name, table in memory.tables.items()}
         self._shared = {name: float(value) for name, value in memory.shared.items()}
         self.count_table = np.array(memory.counts)[:states]
 
     def act(self, observation: int) -> int:
-        """The action that the rule takes here: already chosen if `observe` led here, else chosen now."""
+        """Choose an action by the agent's rule. After `observe`, this is the next action that was chosen there.
+
+        Args:
+            observation: the current state.
+
+        Returns:
+            The action.
+        """
         if self._next is None or self._next[0] != observation:
             state = self._state(observation, "state")
             self._next = state, self._choose(state)
         return self._next[1]
 
     def sample_action(self, observation: int) -> int:
-        """An action by the agent's own rule, for evaluation: it changes nothing but the state of the random numbers."""
+        """Choose an action by the agent's rule, for evaluation. Only the random number generator changes.
+
+        Args:
+            observation: the current state.
+
+        Returns:
+            The action.
+        """
         return self._choose(self._state(observation, "state"))
 
     def observe(
@@ -120,7 +145,16 @@ class TabularLearner(Learner):
         terminated: bool,
         truncated: bool = False,
     ) -> None:
-        """Learn from one step. The next action is chosen first: E-values are learned by SARSA."""
+        """Learn from one step. The next action is chosen before the update, because E-values are learned by SARSA.
+
+        Args:
+            observation: state before the action.
+            action: action taken.
+            reward: the environment's reward.
+            next_observation: state after the action.
+            terminated: whether the episode ended in a terminal state.
+            truncated: whether the episode was cut off, as by a time limit.
+        """
         state, arrived = self._state(observation, "state"), self._state(next_observation, "next_state")
         if not 0 <= action < self.spec.actions or action != int(action):
             raise InvalidInput(f"action is {action}; allowed: 0 to {self.spec.actions - 1}")
@@ -133,7 +167,7 @@ class TabularLearner(Learner):
             raise InvalidInput(f"reward is {reward}; allowed: a finite number")
         self.steps += 1
         next_action = 0 if terminated else self._choose(arrived)
-        # Plain numbers: the formulas take a twentieth of the time that they take on NumPy's.
+        # Python numbers: the formulas are twenty times faster than with NumPy scalars.
         values, counts = self.q_table[arrived], self.count_table[arrived]
         successor_count = float(self._passes_on(values, counts, next_action))
         outcome = Outcome(reward, bool(terminated), float(values.max()), successor_count)
@@ -146,11 +180,19 @@ class TabularLearner(Learner):
         self._next = None if terminated or truncated else (arrived, next_action)
 
     def q(self, observation: int) -> np.ndarray:
-        """The values of the actions here; -inf for those that the state lacks."""
+        """Return the values of all actions; -inf for unavailable ones.
+
+        Args:
+            observation: the state.
+        """
         return self.q_table[self._state(observation, "state")].copy()
 
     def counts(self, observation: int) -> np.ndarray:
-        """The counts of the actions here."""
+        """Return the counts of all actions.
+
+        Args:
+            observation: the state.
+        """
         return self.count_table[self._state(observation, "state")].copy()
 
     def _choose(self, state: int) -> int:
@@ -180,7 +222,17 @@ class TabularLearner(Learner):
     def restored(
         cls, agent: Any, spec: EnvSpec, facts: dict[str, Any], arrays: dict[str, np.ndarray]
     ) -> TabularLearner:
-        """A learner out of what `save` wrote."""
+        """Rebuild a learner from the contents of a file that `save` wrote.
+
+        Args:
+            agent: the agent.
+            spec: description of the environment.
+            facts: the file's metadata.
+            arrays: the file's arrays.
+
+        Returns:
+            The learner.
+        """
         learner = cls.of(agent, spec, None, steps=int(facts["steps"]), seed=0)
         leaves, structure = jax.tree.flatten(learner.memory)
         found = [arrays[f"memory/{i}"] for i in range(len(leaves))]
@@ -198,7 +250,7 @@ def _of_counts(successor: Callable[[Any, Any], Any], values: Any, counts: Any, a
 
 
 def _whole(size: Any) -> Any:
-    """A whole number that came as another kind of number, such as Gymnasium's `n`."""
+    """Convert an integer of another type, such as Gymnasium's `n`, to int."""
     return int(size) if np.ndim(size) == 0 and size == int(size) else size
 
 

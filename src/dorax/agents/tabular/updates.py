@@ -1,7 +1,7 @@
-"""Update rules of tables: what one more target makes of the visited pair's values.
+"""Update rules of tables: how a target changes the values of the visited pair.
 
-An update rule keeps tables (states x actions, one of them called `q`) and a few numbers
-that all pairs share. Written for NumPy and JAX alike, like the core.
+An update rule keeps tables (states x actions, one of them called `q`) and a few numbers that all pairs share. The
+code works with NumPy and JAX, like `dorax.core`.
 """
 
 from __future__ import annotations
@@ -18,25 +18,44 @@ Entry = dict[str, Array]
 
 
 class UpdateRule(Protocol):
-    """How a table learns from targets."""
+    """Protocol of update rules."""
 
     def initial_entry(self, discount: Array) -> Entry:
-        """The entries of a pair that was never visited."""
+        """Return the entries of a pair before its first visit.
+
+        Args:
+            discount: the agent's discount.
+        """
         ...
 
     def initial_shared(self) -> Entry:
-        """The numbers that all pairs share, at the start."""
+        """Return the initial values of the numbers that all pairs share."""
         ...
 
     def updated(
         self, entry: Entry, shared: Entry, target: Array, learning_rate: Array, steps: Array
     ) -> tuple[Entry, Entry]:
-        """The visited pair's entries and the shared numbers after this target."""
+        """Update the visited pair.
+
+        Args:
+            entry: entries of the pair.
+            shared: numbers that all pairs share.
+            target: target of Q.
+            learning_rate: the agent's learning rate.
+            steps: number of steps so far, including this one.
+
+        Returns:
+            The new entries and shared numbers.
+        """
         ...
 
 
 class QLearning(eqx.Module):
-    """Q <- Q + learning_rate (target - Q). A high `initial_value` makes it optimistic Q-learning."""
+    """Q-learning: Q <- Q + learning_rate (target - Q).
+
+    Args:
+        initial_value: initial value of Q; a high one makes this optimistic Q-learning.
+    """
 
     initial_value: Array = 0.0
 
@@ -54,7 +73,7 @@ class QLearning(eqx.Module):
     def updated(
         self, entry: Entry, shared: Entry, target: Array, learning_rate: Array, steps: Array
     ) -> tuple[Entry, Entry]:
-        """The visited pair's entries and the shared numbers after this target."""
+        """Return the new entries and shared numbers; see `UpdateRule`."""
         del steps
         return {"q": entry["q"] + learning_rate * (target - entry["q"])}, shared
 
@@ -62,10 +81,13 @@ class QLearning(eqx.Module):
 class DelayedQLearning(eqx.Module):
     """Delayed Q-learning (Strehl et al., 2006), for rewards in [0, 1].
 
-    Values start at 1 / (1 - discount) and only fall: after `patience` visits (the
-    paper's m) a pair tries the mean of its targets plus `slack` (its epsilon_1), and
-    takes it if that is lower by at least 2 slack. A pair whose try failed rests until
-    some value has changed.
+    Values start at 1 / (1 - discount) and only decrease. After `patience` visits, a pair attempts an update to the mean
+    of its targets plus `slack`, which succeeds if the mean is lower than the value by at least 2 slack. A pair whose
+    attempt fails although no value has changed since its previous attempt stops learning until one changes.
+
+    Args:
+        patience: visits between attempts, the paper's m.
+        slack: the paper's epsilon_1.
     """
 
     patience: Array = 10.0
@@ -85,7 +107,7 @@ class DelayedQLearning(eqx.Module):
     def updated(
         self, entry: Entry, shared: Entry, target: Array, learning_rate: Array, steps: Array
     ) -> tuple[Entry, Entry]:
-        """The visited pair's entries and the shared numbers after this target."""
+        """Return the new entries and shared numbers; see `UpdateRule`."""
         del learning_rate
         xp = namespace(entry["q"])
         q, is_learning = entry["q"], entry["is_learning"] > 0
