@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,6 +11,10 @@ import pytest
 from hypothesis import settings
 
 jax.config.update("jax_num_cpu_devices", 2)
+
+# Nearly all of the time goes into compiling, and the workers need the same programs: they share what they compiled.
+jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 # The same examples on every machine: a failure is a failure for everybody.
 settings.register_profile("dorax", deadline=None, derandomize=True, max_examples=50)

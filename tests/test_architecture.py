@@ -20,14 +20,14 @@ EDGES = {
     "archive": {"core", "files"},
     "envs": {"core", "files", "mdps"},
     "study": {"core", "files"},
-    "engine": {"archive", "core", "envs", "mdps"},
+    "engine": {"archive", "core", "envs", "files", "mdps"},
     "wrappers": {"archive", "core", "features"},
-    "agents": {"archive", "core", "engine", "envs", "features", "files", "mdps"},
+    "agents": {"core", "engine", "envs", "features", "mdps"},
     "learners": {"agents", "core", "engine", "envs", "features"},
     "explorer": {"agents", "core", "engine", "envs", "files", "mdps"},
     "bench": {"agents", "core", "engine", "envs", "mdps", "wrappers"},
     "experiments": {"agents", "core", "engine", "envs", "features", "mdps", "study", "wrappers"},
-    "cli": {"agents", "bench", "core", "engine", "envs", "experiments", "explorer", "study"},
+    "cli": {"agents", "bench", "core", "engine", "experiments", "explorer", "study"},
 }
 
 

@@ -155,10 +155,11 @@ def test_without_a_terminal_every_finished_condition_is_a_line(tmp_path):
     ("arguments", "words"),
     [
         (["atari", "frewway"], "freeway"),
-        (["atari", "freeway", "--seed", "-1"], "seed is -1"),
+        (["atari", "freeway", "--seed", "-1"], "seeds is [-1]"),
         (["atari", "freeway", "--gpu"], "GPU"),
         (["atari", "freeway", "--games", "7"], "games is 7"),
         (["atari", "freeway", "--agent.capacity", "10"], "capacity is 10"),
+        (["atari", "freeway", "--agent.bonus", "density", "--agent.acts-by", "lll"], "supports 'epsilon-greedy'"),
         (["atari", "freeway", "--out", "/proc/nowhere"], "cannot write"),
         (["play", "nowhere.npz"], "nowhere.npz does not exist"),
         (["run", "freeway"], "--quick"),
@@ -184,8 +185,8 @@ def test_a_folder_that_another_process_trains_in_is_left_to_it(capsys, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["empty", "text", "array", "other"])
-def test_a_file_that_is_no_network_is_one_line(capsys, tmp_path, kind):
-    path = tmp_path / "network.npz"
+def test_a_file_that_is_no_learner_is_one_line(capsys, tmp_path, kind):
+    path = tmp_path / "learner.npz"
     if kind == "array":
         with open(path, "wb") as file:
             np.save(file, np.zeros(3))
@@ -196,3 +197,19 @@ def test_a_file_that_is_no_network_is_one_line(capsys, tmp_path, kind):
     line, code = fails(capsys, "play", str(path))
     assert code == 2
     assert str(path) in line
+
+
+@pytest.mark.slow
+def test_a_game_is_trained_on_and_the_learner_is_filmed(capsys, tmp_path):
+    short = ["--steps", "64", "--games", "8", "--agent.capacity", "200", "--agent.learning-starts", "32"]
+    arguments = ["atari", "freeway", "--agent.bonus", "e-values", "--agent.acts-by", "lll", "--out", str(tmp_path)]
+    cli.main([*arguments, *short])
+    learner = tmp_path / "freeway-e-values-lll-0" / "learner.npz"
+    assert f"dorax play {learner}" in capsys.readouterr().out
+    agent = dorax.load(learner).agent
+    assert isinstance(agent.rule, dorax.LLL)
+    assert isinstance(agent.counter, dorax.EValues)
+    assert (agent.games, agent.capacity, agent.bonus.floor) == (8, 200, 0.01)
+    cli.main(["play", str(learner), "--gif", str(tmp_path / "play.gif"), "--steps", "5"])
+    assert "score 0" in capsys.readouterr().out
+    assert (tmp_path / "play.gif").stat().st_size > 1_000

@@ -150,11 +150,12 @@ def described(thing):
     names = {name for part in sections for name in re.findall(r"^    \**(\w+):", part, re.MULTILINE)}
     if not inspect.isclass(thing):
         return names
-    body = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0].body
+    definition = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
+    assert isinstance(definition, ast.ClassDef)
     fields = [
         field.target.id
-        for field, text in pairwise(body)
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+        for field, text in pairwise(definition.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr)
     ]
     return names.union(fields)
 

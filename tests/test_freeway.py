@@ -23,7 +23,7 @@ def runs(rewards, tests=(0.0,), seconds=None):
     clock = step / 10_000 if seconds is None else np.asarray(seconds, float)
     return xr.Dataset(
         {
-            "episode_length": (("seed", "episode"), np.full((seeds, 3), 2000.0)),
+            "length": (("seed", "episode"), np.full((seeds, 3), 2000.0)),
             "record_step": (("seed", "record"), step),
             "record_updates": (("seed", "record"), np.maximum(step - 20_000, 0) / 4),
             "record_seconds": (("seed", "record"), clock),

@@ -40,3 +40,19 @@ def test_after_the_first_visit_a_bonus_is_finite_and_then_falls(bonus, dtype):
 def test_a_bonus_is_proportional_to_its_scale(bonus):
     assert bonus(3.0)(np.float64(7), 0.3) == pytest.approx(3 * bonus(1.0)(np.float64(7), 0.3))
     assert bonus(0.0)(np.float64(7), 0.3) == 0
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_a_floor_under_the_root_keeps_the_bonus_of_a_count_of_zero_finite(xp):
+    count, rate = xp.asarray([0.0, 3.0]), 0.5
+    by_root = [0.05 / math.sqrt(0.01), 0.05 / math.sqrt(3.01)]
+    np.testing.assert_allclose(InverseRootCount(0.05, floor=0.01)(count, rate), by_root, rtol=1e-6)
+    by_log_e = [0.05 / math.sqrt(0.01), 0.05 / math.sqrt(3 * math.log(2) + 0.01)]
+    np.testing.assert_allclose(InverseRootLogE(0.05, floor=0.01)(count, rate), by_log_e, rtol=1e-6)
+
+
+@pytest.mark.parametrize("bonus", [InverseRootCount, InverseRootLogE])
+def test_a_floor_of_zero_is_none_and_one_below_zero_is_refused(bonus, refused):
+    assert bonus(2.0, floor=0.0)(np.float64(7), 0.3) == bonus(2.0)(np.float64(7), 0.3)
+    with refused("floor of the bonus is -0.1"):
+        bonus(1.0, floor=-0.1)

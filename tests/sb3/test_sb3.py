@@ -208,8 +208,9 @@ def test_directed_dqn_passes_every_argument_on(monkeypatch):
     passed = {}
     monkeypatch.setattr(DQN, "__init__", lambda self, policy, env, **options: passed.update(options))
     monkeypatch.setattr(DirectedDQN, "env", None, raising=False)
-    given = {name: [name] for name in list(inspect.signature(DirectedDQN).parameters)[2:-1]}
-    DirectedDQN("MlpPolicy", None, **given)
+    given: dict[str, Any] = {name: [name] for name in list(inspect.signature(DirectedDQN).parameters)[2:-1]}
+    no_env: Any = None
+    DirectedDQN("MlpPolicy", no_env, **given)
     assert passed == given
 
 

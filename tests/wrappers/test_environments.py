@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
@@ -152,7 +153,8 @@ def test_a_schedule_may_not_leave_what_a_scale_may_be(bad, refused):
 
 
 def test_what_a_schedule_returns_becomes_a_plain_number(tmp_path):
-    env = dorax.EValueBonus(Script(), scale=lambda step: np.float32(0.5), counter=dorax.Visits())
+    half: Any = np.float32(0.5)
+    env = dorax.EValueBonus(Script(), scale=lambda step: half, counter=dorax.Visits())
     env.reset()
     assert type(env.step(0)[1]) is float
     env.exploration.save(tmp_path / "counts.npz")
@@ -227,6 +229,7 @@ OPTIONS = {
 @pytest.mark.parametrize("options", [{}, {"scale": 0.5}, {"counter": dorax.Visits()}, OPTIONS], ids=str)
 def test_gymnasium_makes_the_same_wrapped_environment_again_from_its_spec(options):
     env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), **options)
+    assert env.spec is not None
     again = gymnasium.make(env.spec)
     assert isinstance(again, dorax.EValueBonus)
     ours, theirs = env.exploration, again.exploration
@@ -238,7 +241,9 @@ def test_gymnasium_makes_the_same_wrapped_environment_again_from_its_spec(option
 
 def test_a_spec_with_options_that_are_numbers_can_be_written_as_json():
     env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), scale=0.5)
-    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert env.spec is not None
+    again = gymnasium.make(EnvSpec.from_json(env.spec.to_json()))
+    assert isinstance(again, dorax.EValueBonus)
     assert again.exploration.scale == 0.5
     assert again.exploration.counts.counter == dorax.EValues(0.99)
 
@@ -469,7 +474,7 @@ def test_a_rule_sees_the_counts_of_each_environment_where_observations_have_part
             return {"row": 0, "column": self.column} if is_dict else (0, self.column)
 
     envs = dorax.VectorEValueBonus(SyncVectorEnv([lambda: Parts(1), lambda: Parts(0)]), counter=dorax.Visits())
-    envs.reset()
+    seen, _ = envs.reset()
     for _ in range(3):
         seen = envs.step(np.array([0, 1]))[0]
     assert envs.exploration.counts.of(seen).tolist() == [[2, 0], [0, 2]]  # the third waits for its next action

@@ -123,11 +123,11 @@ def test_one_tiling_is_a_table_of_its_tiles(points):
 
 def test_tiles_count_visits_nearby_and_none_far_away():
     counts = GeneralizedCounts(BOX, spaces.Discrete(1), counter=Visits())
-    here = np.float32([0.4, 0.4])
+    here = np.array([0.4, 0.4], np.float32)
     for _ in range(10):
         counts.begin(here)
         counts.visit(0, here, True, False)
-    near, far = counts.of([np.float32([0.42, 0.4]), np.float32([0.9, 0.9])])[:, 0]
+    near, far = counts.of([np.array([0.42, 0.4], np.float32), np.array([0.9, 0.9], np.float32)])[:, 0]
     assert counts.of([here])[0, 0] == pytest.approx(10)
     assert 5 < near <= 10
     assert far == 0
@@ -137,9 +137,9 @@ def test_a_dimension_without_a_bound_is_squeezed_and_told_apart_around_zero():
     space = spaces.Box(-np.inf, np.inf, (1,))
     counts = GeneralizedCounts(space, spaces.Discrete(1), counter=Visits())
     for _ in range(4):
-        counts.begin(np.float32([0.0]))
-        counts.visit(0, np.float32([0.0]), True, False)
-    at = counts.of([np.float32([x]) for x in (0.0, 1.0, 1e6)])[:, 0]
+        counts.begin(np.array([0.0], np.float32))
+        counts.visit(0, np.array([0.0], np.float32), True, False)
+    at = counts.of([np.array([x], np.float32) for x in (0.0, 1.0, 1e6)])[:, 0]
     assert at[0] == pytest.approx(4)
     assert at[1] == at[2] == 0
 
@@ -207,9 +207,9 @@ def test_random_codes_tell_points_of_many_dimensions_apart_however_wide_one_of_t
 
 def test_the_two_zeros_of_floats_are_one_state_and_large_whole_numbers_are_two():
     counts = GeneralizedCounts(spaces.Box(-1, 1, (1,)), spaces.Discrete(1), counter=Visits(), features=Table())
-    counts.begin(np.float32([0.0]))
-    counts.visit(0, np.float32([0.0]), True, False)
-    assert counts.of([np.float32([-0.0])])[0, 0] == 1
+    counts.begin(np.array([0.0], np.float32))
+    counts.visit(0, np.array([0.0], np.float32), True, False)
+    assert counts.of([np.array([-0.0], np.float32)])[0, 0] == 1
     counts = GeneralizedCounts(
         spaces.Box(0, 2**62, (1,), np.int64), spaces.Discrete(1), counter=Visits(), features=Table()
     )
@@ -219,9 +219,11 @@ def test_the_two_zeros_of_floats_are_one_state_and_large_whole_numbers_are_two()
 
 
 def test_a_dimension_that_never_varies_lies_in_one_tile():
-    counts = GeneralizedCounts(spaces.Box(np.float32([0, 3]), np.float32([1, 3])), spaces.Discrete(1), counter=Visits())
-    counts.begin(np.float32([0.5, 3]))
-    assert counts.visit(0, np.float32([0.5, 3]), True, False) == pytest.approx(1)
+    counts = GeneralizedCounts(
+        spaces.Box(np.array([0, 3], np.float32), np.array([1, 3], np.float32)), spaces.Discrete(1), counter=Visits()
+    )
+    counts.begin(np.array([0.5, 3], np.float32))
+    assert counts.visit(0, np.array([0.5, 3], np.float32), True, False) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +298,7 @@ def test_spaces_that_cannot_be_counted_are_refused(refused):
 def test_an_observation_that_is_no_number_is_refused(features, box, bad, refused):
     counts = GeneralizedCounts(box, spaces.Discrete(2), features=features)
     with refused("an observation contains"):
-        counts.begin(np.float32([0.5, bad]))
+        counts.begin(np.array([0.5, bad], np.float32))
 
 
 @pytest.mark.parametrize("space", [spaces.Discrete(4), spaces.Tuple([spaces.Discrete(4)])], ids=str)

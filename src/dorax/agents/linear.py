@@ -13,13 +13,13 @@ import jax.numpy as jnp
 from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
+from dorax.agents.acting import chosen_action
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount
 from dorax.core.counters import ApproximableCounter, ApproximatedCounter
 from dorax.core.rules import Rule
-from dorax.core.schedules import at_step
 from dorax.core.targets import q_target
 from dorax.engine.learner import Learner
 from dorax.engine.protocols import Step, View
@@ -137,15 +137,15 @@ class TileAlgorithm(eqx.Module):
         return q[..., None] if self.counter is None else jnp.stack([q, jnp.zeros_like(q)], axis=-1)
 
     def view(self, weights: Float[JaxArray, "tiles actions parts"], observation: Float[JaxArray, "games dims"]) -> View:
-        tiles = self.coder.active(observation)
-        sums = jnp.sum(weights.at[tiles].get(mode="promise_in_bounds"), axis=1)
-        values = sums[..., 0]
-        outputs = jnp.zeros_like(values) if self.counter is None else sums[..., 1]
-        return View(tiles, values, outputs if self.counter is None else self.counter.count(outputs), outputs)
+        tiles = self.coder.active(observation[0])
+        sums = jnp.sum(weights.at[tiles].get(mode="promise_in_bounds"), axis=0)
+        values = sums[:, 0]
+        outputs = jnp.zeros_like(values) if self.counter is None else sums[:, 1]
+        counts = outputs if self.counter is None else self.counter.count(outputs)
+        return jax.tree.map(lambda leaf: leaf[None], View(tiles, values, counts, outputs))
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        rule = at_step(self.agent.rule, steps)
-        return jax.vmap(rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
+        return chosen_action(self.agent.rule, view, steps, uniform)
 
     def observe(
         self, weights: Float[JaxArray, "tiles actions parts"], step: Step

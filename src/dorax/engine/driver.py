@@ -104,31 +104,33 @@ def _block(setup_of: Any, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lan
     def draws_of(numbers: Any, own: Any, key: PRNGKeyArray, clock: Clock) -> Draws:
         return _by_group(block_draws(setup_of(numbers, own).env, key, clock.block, games), groups, every)
 
-    def draw(keys: PRNGKeyArray, clock: Clock) -> Draws:
-        return jax.vmap(draws_of, out_axes=_STEPS_FIRST)(numbers, own, keys, clock)
+    def draws_of_lane(numbers: Any, own: Any, key: PRNGKeyArray, lane: Lane) -> Draws:
+        """Draw the random numbers of training, followed by those of tests if there are any."""
+        if lane.tests is None:
+            return draws_of(numbers, own, key, lane.clock)
+        keys = jnp.stack([key, jax.random.fold_in(key, _TESTS)])
+        clocks = jax.tree.map(lambda *leaves: jnp.stack(leaves), lane.clock, lane.tests.clock)
+        both = jax.vmap(draws_of, in_axes=(None, None, 0, 0))(numbers, own, keys, clocks)
+        merged = jax.tree.map(lambda leaf: leaf.reshape(2 * groups, *leaf.shape[2:]), (both.world, both.rule))
+        return Draws(*merged, both.learner[0])
 
-    training = draw(keys, lanes.clock)
-    testing = None
-    if lanes.tests is not None:
-        testing = draw(jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, _TESTS), lanes.tests.clock)
+    draws = jax.vmap(draws_of_lane, out_axes=_STEPS_FIRST)(numbers, own, keys, lanes)
 
-    def one_group(i: Any, numbers: Any, own: Any, training: Any, testing: Any, lane: Lane) -> Lane:
+    def one_group(i: Any, numbers: Any, own: Any, draws: Draws, lane: Lane) -> Lane:
         setup = setup_of(numbers, own)
         lane, mode = prepare(lane, setup, groups)
-        group = lane.clock.group if pauses else i
-        draws = _at(training, group)
-        if lane.tests is not None and testing is not None:
-            draws = jax.tree.map(partial(jnp.where, mode.tests), _at(testing, lane.tests.clock.group), draws)
-        lane, rows = _steps(setup, lane, mode, draws)
+        group = at = lane.clock.group if pauses else i
+        if lane.tests is not None:
+            at = jnp.where(mode.tests, groups + lane.tests.clock.group, group)
+        lane, rows = _steps(setup, lane, mode, _at(draws, at))
         if every is not None:
-            key = jax.random.fold_in(training.learner, group)
+            key = jax.random.fold_in(draws.learner, group)
             memory = setup.algorithm.update(lane.memory, rows, key, mode.trains & lane.is_running)
             lane = lane._replace(memory=memory)
         return _advance_clocks(lane, mode) if pauses else lane
 
-    axes = (None, 0, 0, _STEPS_FIRST, None if testing is None else _STEPS_FIRST, 0)
-    over_lanes = jax.vmap(one_group, in_axes=axes)
-    lanes = jax.lax.fori_loop(0, groups, lambda i, lanes: over_lanes(i, numbers, own, training, testing, lanes), lanes)
+    over_lanes = jax.vmap(one_group, in_axes=(None, 0, 0, _STEPS_FIRST, 0))
+    lanes = jax.lax.fori_loop(0, groups, lambda i, lanes: over_lanes(i, numbers, own, draws, lanes), lanes)
     if not pauses:
         return lanes._replace(clock=lanes.clock._replace(block=lanes.clock.block + 1))
     lanes = lanes._replace(clock=_next_block(lanes.clock, groups))

@@ -450,7 +450,7 @@ def _test_turn(shared: tuple[Any, ...], observation: Observation) -> tuple[Obser
 
     def act(one: tuple[Any, Any, Any]) -> Int[Array, " games"]:
         memory, seen, key = one
-        values = algorithm.view(memory, seen).values
+        values = jax.vmap(lambda one: algorithm.view(memory, one[None]).values[0])(seen)
         uniform = jax.random.uniform(key, values.shape[:1])
         return jax.vmap(rule, in_axes=(0, None, None, 0))(values, None, None, uniform)
 

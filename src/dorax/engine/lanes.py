@@ -116,23 +116,34 @@ class Clock(NamedTuple):
     group: Int[Array, ""]
 
 
+class Parked(NamedTuple):
+    """Training games of a lane that are set aside while a test is played, and the results of the test so far.
+
+    Attributes:
+        game: the training games.
+        has_played: whether a game has finished its test episode.
+        total: sums of return and length over the games of the test.
+    """
+
+    game: Game
+    has_played: Bool[Array, " games"]
+    total: Float[Array, 2]
+
+
 class Tests(NamedTuple):
     """Greedy tests of a lane.
 
     Attributes:
         phase: training, test due, testing, or test over.
         clock: position in the random numbers of tests.
-        parked: the training game while a test is played.
-        has_played: whether a game has finished its test episode.
-        total: sums of return and length over the games of the current test.
+        parked: the training games while a test is played; None for an algorithm with a single game and no updates,
+            which starts a test only between two episodes, so that there is nothing to set aside.
         log: mean return and length of each test.
     """
 
     phase: Int[Array, ""]
     clock: Clock
-    parked: Game
-    has_played: Bool[Array, " games"]
-    total: Float[Array, 2]
+    parked: Parked | None
     log: Float[Array, "tests 2"]
 
 
@@ -209,8 +220,9 @@ def new_lane(setup: Setup, memory: Any, key: PRNGKeyArray, is_running: Bool[Arra
     tests = None
     if recording.test_every is not None:
         log = jnp.full((recording.tests, 2), jnp.nan)
-        nothing = jnp.zeros(algorithm.games, bool)
-        tests = Tests(zero, Clock(zero, zero), game, nothing, jnp.zeros(2), log)
+        is_simple = algorithm.games == 1 and algorithm.every is None
+        parked = None if is_simple else Parked(game, jnp.zeros(algorithm.games, bool), jnp.zeros(2))
+        tests = Tests(zero, Clock(zero, zero), parked, log)
     fault = None
     if env.low is not None:
         fault = Fault(jnp.zeros((), bool), jnp.zeros(len(env.low)), jnp.zeros(()))
@@ -259,19 +271,19 @@ def prepare(lane: Lane, setup: Setup, groups: int) -> tuple[Lane, Mode]:
     if tests is None:
         return lane, Mode(trains, jnp.zeros((), bool))
     begins, ends = tests.phase == _TEST_IS_DUE, tests.phase == _TEST_IS_OVER
-    fresh = lane.game._replace(
-        is_starting=jnp.ones_like(lane.game.is_starting),
-        length=jnp.zeros_like(lane.game.length),
-        total_reward=jnp.zeros_like(lane.game.total_reward),
-    )
-    game = _select(begins, fresh, _select(ends, tests.parked, lane.game))
     phase = jnp.where(begins, _TESTING, jnp.where(ends, _TRAINING, tests.phase))
-    tests = tests._replace(
-        phase=phase,
-        parked=_select(begins, lane.game, tests.parked),
-        has_played=tests.has_played & ~begins,
-        total=jnp.where(begins, 0.0, tests.total),
-    )
+    game, parked = lane.game, tests.parked
+    if parked is not None:
+        fresh = game._replace(
+            is_starting=jnp.ones_like(game.is_starting),
+            length=jnp.zeros_like(game.length),
+            total_reward=jnp.zeros_like(game.total_reward),
+        )
+        parked = Parked(
+            _select(begins, game, parked.game), parked.has_played & ~begins, jnp.where(begins, 0.0, parked.total)
+        )
+        game = _select(begins, fresh, _select(ends, parked.game, game))
+    tests = tests._replace(phase=phase, parked=parked)
     is_testing = phase == _TESTING
     mode = Mode(trains & ~is_testing, is_testing & (tests.clock.group < groups))
     return lane._replace(game=game, tests=tests), mode
@@ -295,14 +307,14 @@ def step_lane(
     algorithm, env, probes, limits, recording = setup
     mode = Mode(mode.trains & lane.is_running, mode.tests)  # it may have been done within this group
     game = lane.game
-    plays = mode.trains if lane.tests is None else mode.trains | (mode.tests & ~lane.tests.has_played)
+    plays = mode.trains | mode.tests
+    if lane.tests is not None and lane.tests.parked is not None:
+        plays = mode.trains | (mode.tests & ~lane.tests.parked.has_played)
     moved = plays & ~game.is_starting
     learns = mode.trains & ~game.is_starting
     steps = lane.steps + jnp.sum(learns, dtype=jnp.int32)
 
-    here, state, reward, terminated, truncated = jax.vmap(env.step)(world_draws, game.state, game.action)
-    here, state = _select(game.is_starting, jax.vmap(env.reset)(world_draws), (here, state))
-    reward = jnp.where(game.is_starting, 0.0, reward)
+    here, state, reward, terminated, truncated = isolated(limits, _moved, env, game, world_draws)
     view = algorithm.view(lane.memory, here)
     time = limits.steps_before + steps
     action = algorithm.act(view, time, uniforms).astype(jnp.int32)
@@ -364,6 +376,39 @@ def step_lane(
     return after, row
 
 
+def isolated(limits: Limits, function: Any, *args: Any) -> Any:
+    """Call a function so that XLA compiles it separately and does not repeat it in every fusion that uses its results.
+
+    This is a `jax.lax.cond` whose condition is always true, which the compiler does not know.
+
+    Args:
+        limits: limits of the lane, which the condition is computed from.
+        function: function to call.
+        *args: its arguments; leaves that are not arrays are static.
+
+    Returns:
+        The result of the function.
+    """
+
+    def nothing(args: Any) -> Any:
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(called, args))
+
+    arrays, rest = eqx.partition(args, eqx.is_array)
+
+    def called(arrays: Any) -> Any:
+        return function(*eqx.combine(arrays, rest))
+
+    return jax.lax.cond(limits.steps > 0, called, nothing, arrays)
+
+
+def _moved(env: Env[Any], game: Game, draws: Any) -> tuple[Any, Any, Array, Array, Array]:
+    """Step or start every game; return observation, state, reward, terminated and truncated."""
+    over_games = _one_game if game.action.shape[0] == 1 else jax.vmap
+    here, state, reward, terminated, truncated = over_games(env.step)(draws, game.state, game.action)
+    here, state = _select(game.is_starting, over_games(env.reset)(draws), (here, state))
+    return here, state, jnp.where(game.is_starting, 0.0, reward), terminated, truncated
+
+
 def _tested(
     lane: Lane, recording: Recording, mode: Mode, is_over: Array, episode: Array, recorded: tuple[Array, ...]
 ) -> Tests | None:
@@ -371,15 +416,16 @@ def _tested(
     tests, every = lane.tests, recording.test_every
     if tests is None or every is None:
         return None
-    has_played = tests.has_played | (is_over & mode.tests)
-    ended = jnp.where(mode.tests & is_over, jnp.stack(recorded[:2]), 0.0)
-    total = tests.total + jnp.sum(ended, axis=1)
-    is_over_now = mode.tests & jnp.all(has_played)
+    parked, total, is_over_now = tests.parked, jnp.stack(recorded[:2])[:, 0], mode.tests & is_over[0]
+    if parked is not None:
+        has_played = parked.has_played | (is_over & mode.tests)
+        ended = jnp.where(mode.tests & is_over, jnp.stack(recorded[:2]), 0.0)
+        parked = parked._replace(has_played=has_played, total=parked.total + jnp.sum(ended, axis=1))
+        total, is_over_now = parked.total / len(is_over), mode.tests & jnp.all(has_played)
     is_due = mode.trains & (episode // every > lane.episode // every)
     at = jnp.where(is_over_now, lane.episode // every - 1, recording.tests)
     phase = jnp.where(is_due, _TEST_IS_DUE, jnp.where(is_over_now, _TEST_IS_OVER, tests.phase))
-    log = tests.log.at[at].set(total / len(is_over), mode="drop")
-    return tests._replace(phase=phase, has_played=has_played, total=total, log=log)
+    return tests._replace(phase=phase, parked=parked, log=tests.log.at[at].set(total, mode="drop"))
 
 
 def _new_game(algorithm: Algorithm[Any], env: Env[Any], memory: Any, key: PRNGKeyArray) -> Game:
@@ -407,6 +453,15 @@ def _checked(fault: Fault | None, env: Env[Any], here: Any, reward: Array, plays
     first = jnp.argmax(is_bad)
     found = Fault(jnp.any(is_bad), here[first].astype(float), reward[first].astype(float))
     return _select(fault.is_there, fault, found), is_valid
+
+
+def _one_game(function: Any) -> Any:
+    """Do what `jax.vmap` does for an axis of length 1 without that axis: XLA fuses arrays with fewer axes better."""
+
+    def of_one(*args: Any) -> Any:
+        return jax.tree.map(lambda leaf: leaf[None], function(*jax.tree.map(lambda leaf: leaf[0], args)))
+
+    return of_one
 
 
 def _select(condition: Array, new: Any, old: Any) -> Any:

@@ -158,16 +158,16 @@ def dataset(
 
     rows = int(np.max(lanes.episode, initial=1)) if episodes is None else episodes
     episode = np.arange(1, min(rows, recording.episodes) + 1)
-    is_recorded = episode <= lanes.episode[..., None]
-    log = np.where(is_recorded[..., None], lanes.log[:, :, : len(episode)], np.nan)
-    dims = ("seed", "setting", "episode")
+    # Episodes that did not end are NaN in the log already.
     columns = ("return", "length", *(column for probe in probes for column in probe.columns))
+    log = {column: lanes.log[:, :, : len(episode), i].copy() for i, column in enumerate(columns)}
+    dims = ("seed", "setting", "episode")
     data = xr.Dataset(
-        {column: (dims, log[..., i]) for i, column in enumerate(columns)},
+        {column: (dims, values) for column, values in log.items()},
         coords={"seed": list(seeds), "setting": labels(settings), "episode": episode},
         attrs={"environment": name},
     )
-    data["steps"] = (dims, np.cumsum(log[..., 1], axis=-1, dtype=np.float64))
+    data["steps"] = (dims, np.cumsum(log["length"], axis=-1, dtype=np.float64))
     data["total_steps"] = (dims[:2], lanes.steps)
     for probe, state in zip(probes, lanes.probes, strict=True):
         for variable, values in probe.summary(state).items():

@@ -164,9 +164,9 @@ class AtariGame(gymnasium.Env[np.ndarray, int]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        super().reset(seed=seed, options=options)
         if seed is not None:
             check_seed(seed)
+        super().reset(seed=seed, options=options)
         game_seed = int(self.np_random.integers(2**31)) if seed is None else seed
         frame = self._games.begin([game_seed]).observation[0]
         if self._screen is not None:

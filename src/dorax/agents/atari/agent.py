@@ -125,8 +125,8 @@ class AtariAgent(eqx.Module):
         """
         from dorax.agents.atari.algorithm import ScreenAlgorithm
 
-        is_head = hasattr(self.counter, "approximated")  # not None, and not a density model
-        return ScreenAlgorithm(self, self.counter.approximated() if is_head else None, env.actions)
+        has_no_head = self.counter is None or isinstance(self.counter, DensityModel)
+        return ScreenAlgorithm(self, None if has_no_head else self.counter.approximated(), env.actions)
 
     def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> ScreenLearner:
         """Return a learner of this agent.

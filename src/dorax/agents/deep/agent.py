@@ -16,6 +16,7 @@ from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents import losses
+from dorax.agents.acting import chosen_action
 from dorax.agents.deep.replay import Replay, Transition, added, empty, sample
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
@@ -23,7 +24,6 @@ from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole
 from dorax.core.counters import ApproximableCounter, ApproximatedCounter
 from dorax.core.rules import Rule
-from dorax.core.schedules import at_step
 from dorax.core.targets import q_target
 from dorax.engine.learner import Learner
 from dorax.engine.protocols import Step, View
@@ -183,16 +183,14 @@ class NetworkAlgorithm(eqx.Module):
         return Memory(networks, empty(nothing, self.agent.capacity))
 
     def view(self, memory: Memory, observation: Float[JaxArray, "games dims"]) -> View:
-        x = self._scaled(observation)
-        values = jax.vmap(self._applied, in_axes=(None, 0))(memory.networks.q, x)
-        if self.counter is None:
-            return View(x, values, jnp.zeros_like(values), jnp.zeros_like(values))
-        outputs = jax.vmap(self._applied, in_axes=(None, 0))(memory.networks.counter, x)
-        return View(x, values, self.counter.count(outputs), outputs)
+        x = self._scaled(observation[0])
+        values = self._applied(memory.networks.q, x)
+        outputs = jnp.zeros_like(values) if self.counter is None else self._applied(memory.networks.counter, x)
+        counts = outputs if self.counter is None else self.counter.count(outputs)
+        return jax.tree.map(lambda leaf: leaf[None], View(x, values, counts, outputs))
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        rule = at_step(self.agent.rule, steps)
-        return jax.vmap(rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
+        return chosen_action(self.agent.rule, view, steps, uniform)
 
     def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, None]:
         """Add the step to the replay, and update the counter if it learns from visits."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
+from dorax.agents.acting import chosen_action
 from dorax.agents.tabular.updates import Entry, QLearning, UpdateRule
 from dorax.core.agents import as_rule, check_rule
 from dorax.core.arrays import Array, namespace
@@ -22,7 +22,6 @@ from dorax.core.checks import InvalidInput, check_discount, check_rate, in_brief
 from dorax.core.counters import Counter, Visits
 from dorax.core.methods import plain_method
 from dorax.core.rules import Rule
-from dorax.core.schedules import at_step
 from dorax.core.targets import q_target
 from dorax.engine.probes import QError
 from dorax.engine.protocols import Change, Step, View
@@ -219,12 +218,11 @@ class TableAlgorithm(eqx.Module):
         return Tables(tables, shared, jnp.zeros(self.available.shape))
 
     def view(self, memory: Tables, observation: Int[JaxArray, " games"]) -> View:
-        counts = memory.counts[observation]
-        return View(observation, memory.tables["q"][observation], counts, counts)
+        counts = memory.counts[observation[0]][None]
+        return View(observation, memory.tables["q"][observation[0]][None], counts, counts)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        rule = at_step(self.agent.rule, steps)
-        return jax.vmap(rule, in_axes=(0, 0, None, 0))(view.values, view.counts, steps, uniform)
+        return chosen_action(self.agent.rule, view, steps, uniform)
 
     def observe(self, memory: Tables, step: Step) -> tuple[Tables, Change, None]:
         s, a, learns = step.features[0], step.action[0], step.learns[0]
