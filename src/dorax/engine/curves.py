@@ -1,5 +1,8 @@
 """Curves of a run on the host: one row for each finished episode, each record and each test."""
 
+# xarray: typed in part only.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping

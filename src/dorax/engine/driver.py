@@ -8,6 +8,10 @@ seed and its own clock, so neither other lanes, nor chunks, nor pauses for probe
 a lane does.
 """
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from functools import partial

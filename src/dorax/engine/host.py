@@ -13,6 +13,10 @@ In addition to the protocol of algorithms, an algorithm for the host may define
     frozen              returns a small memory that only acts, for a later test
 """
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import time

@@ -1,5 +1,9 @@
 """Training: returns a labelled dataset and trained learners for an agent, an environment and seeds."""
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
