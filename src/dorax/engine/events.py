@@ -1,7 +1,7 @@
 """Curves as TensorBoard event files."""
 
 # tensorboardX: typed in part only.
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
 
 from __future__ import annotations
 

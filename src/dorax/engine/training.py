@@ -265,7 +265,7 @@ def _probes(
     elif until is not None:
         raise InvalidInput("until is given where the error of Q is not known; until supports tables on one finite MDP")
     if maps is not None:
-        if not isinstance(maps, Maps):
+        if not isinstance(maps, Maps):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"maps is {maps!r}; allowed: Maps(bins, every)")
         if episodes is None:
             raise InvalidInput("maps is given without episodes; maps supports runs with a number of episodes")

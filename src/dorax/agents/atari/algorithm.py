@@ -1,6 +1,7 @@
 """Algorithm of an `AtariAgent`: DQN's updates from a replay of frames on the device."""
 
-# JAX and Equinox: typed in part only.
+# JAX, Equinox and Optax: typed in part only.
+# pyright: reportMissingTypeStubs=false
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownLambdaType=false
 
