@@ -206,7 +206,7 @@ def test_a_game_is_trained_on_and_the_learner_is_filmed(capsys, tmp_path):
     cli.main([*arguments, *short])
     learner = tmp_path / "freeway-e-values-lll-0" / "learner.npz"
     assert f"dorax play {learner}" in capsys.readouterr().out
-    agent = dorax.load(learner).agent
+    agent: Any = dorax.load(learner).agent
     assert isinstance(agent.rule, dorax.LLL)
     assert isinstance(agent.counter, dorax.EValues)
     assert (agent.games, agent.capacity, agent.bonus.floor) == (8, 200, 0.01)

@@ -53,7 +53,7 @@ def test_a_schedule_whose_ends_are_not_allowed_is_refused(policy: Any, words: st
 def test_at_step_replaces_every_schedule_by_its_number_and_nothing_else() -> None:
     agent = dorax.TabularAgent(LLL(EpsilonGreedy(FALLING)), EValues(0.8), learning_rate=0.3)
     assert has_schedule(agent)
-    now = at_step(agent, 500)
+    now: Any = at_step(agent, 500)
     assert now.rule.policy.epsilon == pytest.approx(0.55)
     assert not has_schedule(now)
     assert (now.counter.discount, now.learning_rate) == (0.8, 0.3)

@@ -1,19 +1,43 @@
-"""How agents with a single game choose its action."""
+"""Agents with a single game: its view with an axis over games, and its action.
+
+The axis costs time even where its length is 1, so it is left out of all that is computed.
+"""
+
+# JAX: typed in part only.
+# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Shaped
 
 from dorax.core.rules import Rule
 from dorax.core.schedules import at_step
 from dorax.engine.protocols import View
 
 
+def single_view(
+    features: Shaped[Array, ...],
+    values: Float[Array, " actions"],
+    counts: Float[Array, " actions"],
+    outputs: Float[Array, " actions"],
+) -> View:
+    """Make the view of a single game.
+
+    Args:
+        features: its features.
+        values: values of its actions.
+        counts: counts of its actions.
+        outputs: what the counts are made of.
+
+    Returns:
+        The view, whose arrays have an axis over games in front.
+    """
+    return View(features[None], values[None], counts[None], outputs[None])
+
+
 def chosen_action(rule: Rule, view: View, steps: Int[Array, ""], uniform: Float[Array, " 1"]) -> Int[Array, " 1"]:
     """Choose the action of a single game.
-
-    The rule is applied without the axis over games, which costs time even where its length is 1.
 
     Args:
         rule: the agent's rule; its schedules are resolved here.

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from dorax.agents.acting import chosen_action
+from dorax.agents.acting import chosen_action, single_view
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
@@ -142,7 +142,7 @@ class TileAlgorithm(eqx.Module):
         values = sums[:, 0]
         outputs = jnp.zeros_like(values) if self.counter is None else sums[:, 1]
         counts = outputs if self.counter is None else self.counter.count(outputs)
-        return jax.tree.map(lambda leaf: leaf[None], View(tiles, values, counts, outputs))
+        return single_view(tiles, values, counts, outputs)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
         return chosen_action(self.agent.rule, view, steps, uniform)

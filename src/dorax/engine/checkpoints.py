@@ -1,5 +1,9 @@
 """Checkpoints of a run: archives, verified on loading, of which the two newest are kept."""
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import json

@@ -1,5 +1,8 @@
 """Curves of a run on the host: one row for each finished episode, each record and each test."""
 
+# xarray: typed in part only.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -31,9 +34,9 @@ class Curves:
     """
 
     metrics: tuple[str, ...] = ()
-    episode: list[Row] = field(default_factory=list)
-    record: list[Row] = field(default_factory=list)
-    test: list[Row] = field(default_factory=list)
+    episode: list[Row] = field(default_factory=list[Row])
+    record: list[Row] = field(default_factory=list[Row])
+    test: list[Row] = field(default_factory=list[Row])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all rows as arrays, for `restore`."""

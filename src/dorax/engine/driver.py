@@ -8,6 +8,10 @@ seed and its own clock, so neither other lanes, nor chunks, nor pauses for probe
 a lane does.
 """
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from functools import partial
@@ -112,7 +116,8 @@ def _block(setup_of: Any, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lan
         clocks = jax.tree.map(lambda *leaves: jnp.stack(leaves), lane.clock, lane.tests.clock)
         both = jax.vmap(draws_of, in_axes=(None, None, 0, 0))(numbers, own, keys, clocks)
         merged = jax.tree.map(lambda leaf: leaf.reshape(2 * groups, *leaf.shape[2:]), (both.world, both.rule))
-        return Draws(*merged, both.learner[0])
+        world, rule = merged
+        return Draws(world, rule, both.learner[0])
 
     draws = jax.vmap(draws_of_lane, out_axes=_STEPS_FIRST)(numbers, own, keys, lanes)
 

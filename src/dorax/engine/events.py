@@ -1,5 +1,8 @@
 """Curves as TensorBoard event files."""
 
+# tensorboardX: typed in part only.
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+
 from __future__ import annotations
 
 import shutil

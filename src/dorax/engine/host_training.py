@@ -1,5 +1,8 @@
 """Training on the host: runs in games outside JAX, returned as a labelled dataset and trained learners."""
 
+# xarray: typed in part only.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import shutil

@@ -13,6 +13,10 @@ is the same with and without tests. Tests are played between updates; if several
 between two updates, only the last one is played.
 """
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -1,5 +1,9 @@
 """Layout of lanes over all devices, and running them in chunks."""
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import time
@@ -126,7 +130,7 @@ def seed_list(seeds: int | Sequence[int]) -> list[int]:
     if isinstance(seeds, int | np.integer):
         chosen = list(range(seeds))
     else:
-        chosen = [int(seed) for seed in seeds] if isinstance(seeds, Iterable) else []
+        chosen = [int(seed) for seed in seeds] if isinstance(seeds, Iterable) else []  # pyright: ignore[reportUnnecessaryIsInstance]
     if not chosen or min(chosen) < 0 or max(chosen) >= 2**32:
         raise InvalidInput(f"seeds is {seeds!r}; allowed: a number of seeds, or a list of numbers from 0 to 2**32 - 1")
     return chosen

@@ -1,5 +1,9 @@
 """Training: returns a labelled dataset and trained learners for an agent, an environment and seeds."""
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -261,7 +265,7 @@ def _probes(
     elif until is not None:
         raise InvalidInput("until is given where the error of Q is not known; until supports tables on one finite MDP")
     if maps is not None:
-        if not isinstance(maps, Maps):
+        if not isinstance(maps, Maps):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"maps is {maps!r}; allowed: Maps(bins, every)")
         if episodes is None:
             raise InvalidInput("maps is given without episodes; maps supports runs with a number of episodes")

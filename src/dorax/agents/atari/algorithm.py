@@ -1,5 +1,10 @@
 """Algorithm of an `AtariAgent`: DQN's updates from a replay of frames on the device."""
 
+# JAX, Equinox and Optax: typed in part only.
+# pyright: reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -12,6 +12,10 @@ child's. With 8 levels and 4 neighbours a tree has 4681 nodes, few enough to sto
 updates one path in every tree, all in parallel.
 """
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -1,5 +1,9 @@
 """Learners of Atari games. They do not keep the replay of their training; further training fills a new one."""
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from dataclasses import replace

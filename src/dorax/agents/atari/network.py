@@ -4,6 +4,10 @@ The layers are those of Mnih et al. (2015). A convolution with stride s is equiv
 of s x s pixels, with more channels, and much slower: frames are stored in blocks of 4 x 4 pixels.
 """
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -5,6 +5,10 @@ so a row is filled group by group. A state is the last four frames of its episod
 The next action, which E-values are learned from, is in the next row.
 """
 
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

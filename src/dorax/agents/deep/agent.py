@@ -16,7 +16,7 @@ from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents import losses
-from dorax.agents.acting import chosen_action
+from dorax.agents.acting import chosen_action, single_view
 from dorax.agents.deep.replay import Replay, Transition, added, empty, sample
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
@@ -187,7 +187,7 @@ class NetworkAlgorithm(eqx.Module):
         values = self._applied(memory.networks.q, x)
         outputs = jnp.zeros_like(values) if self.counter is None else self._applied(memory.networks.counter, x)
         counts = outputs if self.counter is None else self.counter.count(outputs)
-        return jax.tree.map(lambda leaf: leaf[None], View(x, values, counts, outputs))
+        return single_view(x, values, counts, outputs)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
         return chosen_action(self.agent.rule, view, steps, uniform)
