@@ -7,7 +7,7 @@ A step of a lane is one step of each of its games:
 The end of an episode is followed by a step without learning, which starts the next episode:
 the first action of an episode is chosen after the last pair of the previous one was updated.
 
-A lane may play a greedy test every so many episodes. It sets its training game aside, plays
+A lane may play a greedy test at regular intervals. It sets its training game aside, plays
 one episode with random numbers of their own and without learning, and then resumes: training
 is the same with and without tests. Tests are played between updates; if several become due
 between two updates, only the last one is played.
@@ -416,7 +416,7 @@ def _moved(env: Env[Any], game: Game, draws: Any) -> tuple[Any, Any, Array, Arra
 def _tested(
     lane: Lane, recording: Recording, mode: Mode, is_over: Array, episode: Array, recorded: tuple[Array, ...]
 ) -> Tests | None:
-    """Update the tests: one is due after every so many episodes, and over when every game has ended an episode."""
+    """Update the tests: one is due every `test_every` episodes, and over when every game has ended an episode."""
     tests, every = lane.tests, recording.test_every
     if tests is None or every is None:
         return None

@@ -107,7 +107,7 @@ class QError(eqx.Module):
 
 
 class Maps(eqx.Module):
-    """Record visits and counts over the observation space, every so many episodes.
+    """Record visits and counts over the observation space, at regular intervals.
 
     Args:
         bins: number of equal bins along each dimension.

@@ -107,7 +107,7 @@ def train(
         test_every: number of episodes between greedy test episodes, from which nothing is learned.
         maps: record visits and counts over the observation space; see `Maps`.
         probes: further probes of the run (`dorax.engine.protocols.Probe`).
-        learners: seeds whose trained learners are kept: the first so many, or a list. Learners may be large.
+        learners: seeds whose trained learners are kept: a number (the first seeds) or a list. Learners may be large.
         lanes: minimum number of lanes, padding included, so that calls of different sizes share a compiled program.
         states: minimum number of states that a finite MDP is padded to, for the same reason.
         host: how runs outside JAX are recorded, tested and saved; see `HostOptions`.

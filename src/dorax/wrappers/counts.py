@@ -29,7 +29,7 @@ class GeneralizedCounts:
     Args:
         observation_space: of a single environment.
         action_space: of a single environment; a count is kept for each action.
-        num_envs: the number of environments that run side by side.
+        num_envs: the number of environments that run in parallel.
         counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
             (`Visits`).
         features: how counts are stored: `Table`, `Tiles` or `KWinners`; by default the observation space decides.

@@ -34,7 +34,7 @@ class Exploration:
     Args:
         observation_space: of a single environment.
         action_space: of a single environment: Discrete, MultiDiscrete, MultiBinary or tuples of them.
-        num_envs: the number of environments that run side by side and share their counts.
+        num_envs: the number of environments that run in parallel and share their counts.
         counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
             (`Visits`).
         bonus: turns a count into a bonus: `InverseRootCount`, `InverseCount` or a function of a count and the
