@@ -12,6 +12,8 @@ Beyond the protocol of algorithms, one for the host may have
     warm_up             steps since the start, or since a resumption without replay, before the first update
     columns, metrics    numbers for every record, and their names; `cleared` sets them to 0
     frozen              a small memory that plays as the learner would now, to be tested later
+    new_replay          an empty replay, where a full one is too large to be kept with the rest of the memory;
+                        `without_replay` is then `init` without it
 """
 
 from __future__ import annotations
@@ -161,20 +163,23 @@ class HostRun:
 
     Args:
         training: what is run.
-        memory: what the learner knows already; a new one if it is None.
+        start: a learner to start from; a new one if it is None.
 
     Attributes:
         memory: all that the learner knows.
         curves: what was recorded.
         step: the steps so far, of all games together.
+        steps_before: the steps that the learner had made before this run.
     """
 
-    def __init__(self, training: HostTraining, memory: Any = None) -> None:
+    def __init__(self, training: HostTraining, start: Any = None) -> None:
         self.training, self.options, self.env = training, training.options, training.env
         self.algorithm: Any = training.agent.algorithm(self.env.spec)
         self.key = jax.random.key(training.seed)
-        new = self.algorithm.init(self.key)
-        self.memory = _with_replay_of(without_replay(new) if memory is None else memory, new)
+        new = self.algorithm.without_replay if self._has_large_replay else self.algorithm.init
+        known = new(self.key) if start is None else self.without_replay(start.memory)
+        self.memory = self._with_replay(jax.tree.map(jnp.copy, known))  # copies, to be donated
+        self.steps_before: int = 0 if start is None else start.steps
         self.turn_size: int = self.algorithm.games
         self.groups = [self._group() for _ in range(getattr(self.algorithm, "groups", 1))]
         self.test_games: Games | None = None
@@ -185,10 +190,16 @@ class HostRun:
         self.began = time.perf_counter()
 
     @property
+    def share_done(self) -> float:
+        """The share of its steps or, if that is more, of its episodes that the run has made."""
+        episodes = self.training.episodes
+        by_episode = 0.0 if episodes is None else len(self.curves.episode) / episodes
+        return max(self.step / self.training.steps, by_episode)
+
+    @property
     def is_done(self) -> bool:
         """Whether the run has all its steps or episodes."""
-        episodes = self.training.episodes
-        return self.step >= self.training.steps or (episodes is not None and len(self.curves.episode) >= episodes)
+        return self.share_done >= 1
 
     def begin(self) -> None:
         """Start new episodes in all games. The clock starts here: loading a checkpoint is no training."""
@@ -205,7 +216,8 @@ class HostRun:
         for episode in group.arrive():
             self.curves.episode.append((self.step, self._clock(), *episode))
         self.rewards += float(group.now.reward.sum())
-        shared = (self.algorithm, self.env, self.key, group.now, np.int32(turn), np.int32(self.step))
+        steps = np.int32(self.steps_before + self.step)
+        shared = (self.algorithm, self.env, self.key, group.now, np.int32(turn), steps)
         self.memory, group.seat, row = _turn(shared, self.memory, group.seat)
         group.act(np.asarray(group.seat.action))
         self.step += self.turn_size
@@ -228,7 +240,7 @@ class HostRun:
     def record(self) -> None:
         """Add a record of what happened since the last one."""
         steps = max(1, self.step - int(self.curves.record[-1][0] if self.curves.record else 0))
-        metrics = self.algorithm.metrics(self.memory, self.step) if self.curves.metrics else ()
+        metrics = self.algorithm.metrics(self.memory, self.steps_before + self.step) if self.curves.metrics else ()
         if self.curves.metrics:
             self.memory = self.algorithm.cleared(self.memory)
         self.curves.record.append((self.step, self._clock(), self.rewards / steps, *metrics))
@@ -264,12 +276,12 @@ class HostRun:
         self._stop_clock()
         arrays = {f"curves/{name}": rows for name, rows in self.curves.arrays().items()}
         arrays["progress"] = np.asarray([self.step, self.remembered, self.seconds])
-        arrays |= flat("memory", without_replay(self.memory))
+        arrays |= flat("memory", self.without_replay(self.memory))
         arrays["untested"] = np.asarray([step for step, _ in self.untested], np.int64)
         for step, memory in self.untested:
             arrays |= flat(f"untested/{step}", memory)
-        if keep_replay:
-            arrays |= flat("replay", getattr(self.memory, "replay", None))
+        if keep_replay and self._has_large_replay:
+            arrays |= flat("replay", self.memory.replay)
         checkpoints.save(self.options.folder, self.step, self.training.what, arrays, kept=1 if is_last else 2)
         self._start_clock()
 
@@ -286,7 +298,7 @@ class HostRun:
         like = frozen(self.memory)
         self.untested = [(int(step), unflat(f"untested/{step}", like, arrays)) for step in arrays["untested"]]
         replay = getattr(self.memory, "replay", None)
-        self.memory = _with_replay_of(unflat("memory", without_replay(self.memory), arrays), self.memory)
+        self.memory = self._with_replay(unflat("memory", self.without_replay(self.memory), arrays))
         if "replay/0" in arrays:
             self.remembered = int(remembered)
             self.memory = self.memory._replace(replay=unflat("replay", replay, arrays))
@@ -297,6 +309,17 @@ class HostRun:
             group.games.close()
         if self.test_games is not None:
             self.test_games.close()
+
+    def without_replay(self, memory: Any) -> Any:
+        """A memory as it is kept: without its replay, if that is large."""
+        return memory._replace(replay=None) if self._has_large_replay else memory
+
+    def _with_replay(self, memory: Any) -> Any:
+        return memory._replace(replay=self.algorithm.new_replay()) if self._has_large_replay else memory
+
+    @property
+    def _has_large_replay(self) -> bool:
+        return hasattr(self.algorithm, "new_replay")
 
     def _group(self) -> Group:
         games, number = self.env.games(self.turn_size), self.turn_size
@@ -347,17 +370,6 @@ def returns_of_tests(
 def game_seeds(seeds: np.random.SeedSequence, number: int) -> Int[np.ndarray, " games"]:
     """A seed of 31 bits for each game, as emulators take it."""
     return seeds.generate_state(number).astype(np.int64) % 2**31
-
-
-def without_replay(memory: Any) -> Any:
-    """A memory without its replay, if it has one."""
-    return memory._replace(replay=None) if hasattr(memory, "replay") else memory
-
-
-def _with_replay_of(memory: Any, new: Any) -> Any:
-    """A memory with the empty replay of a new one, if it has one; its other arrays are copied, to be donated."""
-    memory = jax.tree.map(jnp.copy, memory)
-    return memory._replace(replay=new.replay) if hasattr(new, "replay") else memory
 
 
 @eqx.filter_jit(donate="all-except-first")
