@@ -47,11 +47,17 @@ class LinearSchedule(eqx.Module):
 
 def at_step(part: Part, step: Array) -> Part:
     """A rule, or another part of an agent, with every schedule replaced by its number after so many steps."""
-    is_schedule = lambda leaf: isinstance(leaf, LinearSchedule)  # noqa: E731
-    return jax.tree.map(lambda leaf: leaf(step) if is_schedule(leaf) else leaf, part, is_leaf=is_schedule)
+
+    def now(leaf: Any) -> Any:
+        return leaf(step) if _is_schedule(leaf) else leaf
+
+    return jax.tree.map(now, part, is_leaf=_is_schedule)
 
 
 def has_schedule(part: Any) -> bool:
     """Whether any number of a rule, or of another part of an agent, changes with the steps."""
-    leaves = jax.tree.leaves(part, is_leaf=lambda leaf: isinstance(leaf, LinearSchedule))
-    return any(isinstance(leaf, LinearSchedule) for leaf in leaves)
+    return any(_is_schedule(leaf) for leaf in jax.tree.leaves(part, is_leaf=_is_schedule))
+
+
+def _is_schedule(leaf: Any) -> bool:
+    return isinstance(leaf, LinearSchedule)
