@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest

@@ -10,7 +10,7 @@ import xarray as xr
 
 from dorax.experiments import freeway
 from dorax.study import fingerprints, repository
-from dorax.study.experiment import Size
+from dorax.study.experiment import Condition, Size
 from dorax.study.results import ConditionResult, Results, run
 from dorax.study.store import Store
 
@@ -36,8 +36,8 @@ def runs(rewards, tests=(0.0,), seconds=None):
     )
 
 
-def results_of(found):
-    conditions = {name: ConditionResult(name, dict.fromkeys(("episode", "step"), data)) for name, data in found.items()}
+def results_of(found: dict[str, xr.Dataset]) -> Results:
+    conditions = {name: ConditionResult(name, {"episode": data, "step": data}) for name, data in found.items()}
     return Results(conditions, Size(seeds=5))
 
 
@@ -112,15 +112,13 @@ def test_the_most_important_runs_come_first_and_their_seeds_take_turns(tmp_path,
         order.append((name, *seeds))
         return xr.Dataset().expand_dims(setting=[""], seed=list(seeds))
 
-    def conditions(size):
-        return [
-            replace(
-                condition,
-                run=partial(noted, condition.name),
-                recorded=replace(condition.recorded, check_machine=lambda: None),
-            )
-            for condition in freeway.conditions(size)
-        ]
+    def anywhere(condition: Condition) -> Condition:
+        assert condition.recorded is not None
+        recorded = replace(condition.recorded, check_machine=lambda: None)
+        return replace(condition, run=partial(noted, condition.name), recorded=recorded)
+
+    def conditions(size: Size) -> list[Condition]:
+        return [anywhere(condition) for condition in freeway.conditions(size)]
 
     experiment = replace(freeway.EXPERIMENT, conditions=conditions)
     run("freeway", experiment, Size(5), Store(tmp_path), watch=lambda label: lambda share, steps: None)

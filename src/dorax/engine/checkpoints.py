@@ -114,7 +114,8 @@ def _named(settings: Mapping[str, Any], of: str = "") -> dict[str, Any]:
     """Flatten nested settings to full names, such as agent.bonus."""
     named: dict[str, Any] = {}
     for name, value in settings.items():
-        named |= _named(value, f"{of}{name}.") if isinstance(value, dict) else {f"{of}{name}": value}
+        inner = of if name == "fields" else f"{of}{name}."  # an agent's parts have a type and fields
+        named |= _named(value, inner) if isinstance(value, dict) else {f"{of}{name}": value}
     return named
 
 

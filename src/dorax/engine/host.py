@@ -11,6 +11,8 @@ In addition to the protocol of algorithms, an algorithm for the host may define
     warm_up             steps before the first update, after the start or after resuming without the replay
     columns, metrics    names and values of its metrics for each record; `cleared` resets them to 0
     frozen              returns a small memory that only acts, for a later test
+    new_replay          returns an empty replay, if a full one is too large to be kept with the rest of the memory;
+                        `without_replay` is then `init` without it
 """
 
 # JAX and Equinox: typed in part only.
@@ -187,20 +189,23 @@ class HostRun:
 
     Args:
         training: what to run.
-        memory: memory of a trained learner to start from; None to start with a new one.
+        start: trained learner to start from; None to start with a new one.
 
     Attributes:
         memory: the learner's current memory.
         curves: what was recorded so far.
         step: number of steps so far, all games together.
+        steps_before: number of steps that the learner made before this run.
     """
 
-    def __init__(self, training: HostTraining, memory: Any = None) -> None:
+    def __init__(self, training: HostTraining, start: Any = None) -> None:
         self.training, self.options, self.env = training, training.options, training.env
         self.algorithm: Any = training.agent.algorithm(self.env.spec)
         self.key = jax.random.key(training.seed)
-        new = self.algorithm.init(self.key)
-        self.memory = _with_replay_of(without_replay(new) if memory is None else memory, new)
+        new = self.algorithm.without_replay if self._has_large_replay else self.algorithm.init
+        known = new(self.key) if start is None else self.without_replay(start.memory)
+        self.memory = self._with_replay(jax.tree.map(jnp.copy, known))  # copies, to be donated
+        self.steps_before: int = 0 if start is None else start.steps
         self.turn_size: int = self.algorithm.games
         self.groups = [self._group() for _ in range(getattr(self.algorithm, "groups", 1))]
         self.test_games: Games | None = None
@@ -211,10 +216,16 @@ class HostRun:
         self.began = time.perf_counter()
 
     @property
+    def share_done(self) -> float:
+        """Fraction of the run that is done, by steps or by episodes, whichever is larger."""
+        episodes = self.training.episodes
+        by_episode = 0.0 if episodes is None else len(self.curves.episode) / episodes
+        return max(self.step / self.training.steps, by_episode)
+
+    @property
     def is_done(self) -> bool:
         """Whether the run has reached its number of steps or episodes."""
-        episodes = self.training.episodes
-        return self.step >= self.training.steps or (episodes is not None and len(self.curves.episode) >= episodes)
+        return self.share_done >= 1
 
     def begin(self) -> None:
         """Start a new episode in every game, and the clock: loading a checkpoint is not training time."""
@@ -231,7 +242,8 @@ class HostRun:
         for episode in group.arrive():
             self.curves.episode.append((self.step, self._clock(), *episode))
         self.rewards += float(group.now.reward.sum())
-        shared = (self.algorithm, self.env, self.key, group.now, np.int32(turn), np.int32(self.step))
+        steps = np.int32(self.steps_before + self.step)
+        shared = (self.algorithm, self.env, self.key, group.now, np.int32(turn), steps)
         self.memory, group.seat, row = _turn(shared, self.memory, group.seat)
         group.act(np.asarray(group.seat.action))
         self.step += self.turn_size
@@ -258,7 +270,7 @@ class HostRun:
     def record(self) -> None:
         """Add a record of the means since the previous one."""
         steps = max(1, self.step - int(self.curves.record[-1][0] if self.curves.record else 0))
-        metrics = self.algorithm.metrics(self.memory, self.step) if self.curves.metrics else ()
+        metrics = self.algorithm.metrics(self.memory, self.steps_before + self.step) if self.curves.metrics else ()
         if self.curves.metrics:
             self.memory = self.algorithm.cleared(self.memory)
         self.curves.record.append((self.step, self._clock(), self.rewards / steps, *metrics))
@@ -299,12 +311,12 @@ class HostRun:
         self._stop_clock()
         arrays = {f"curves/{name}": rows for name, rows in self.curves.arrays().items()}
         arrays["progress"] = np.asarray([self.step, self.remembered, self.seconds])
-        arrays |= flat("memory", without_replay(self.memory))
+        arrays |= flat("memory", self.without_replay(self.memory))
         arrays["untested"] = np.asarray([step for step, _ in self.untested], np.int64)
         for step, memory in self.untested:
             arrays |= flat(f"untested/{step}", memory)
-        if keep_replay:
-            arrays |= flat("replay", getattr(self.memory, "replay", None))
+        if keep_replay and self._has_large_replay:
+            arrays |= flat("replay", self.memory.replay)
         checkpoints.save(self.options.folder, self.step, self.training.what, arrays, kept=1 if is_last else 2)
         self._start_clock()
 
@@ -321,7 +333,7 @@ class HostRun:
         like = frozen(self.memory)
         self.untested = [(int(step), unflat(f"untested/{step}", like, arrays)) for step in arrays["untested"]]
         replay = getattr(self.memory, "replay", None)
-        self.memory = _with_replay_of(unflat("memory", without_replay(self.memory), arrays), self.memory)
+        self.memory = self._with_replay(unflat("memory", self.without_replay(self.memory), arrays))
         if "replay/0" in arrays:
             self.remembered = int(remembered)
             self.memory = self.memory._replace(replay=unflat("replay", replay, arrays))
@@ -332,6 +344,21 @@ class HostRun:
             group.games.close()
         if self.test_games is not None:
             self.test_games.close()
+
+    def without_replay(self, memory: Any) -> Any:
+        """Return the part of a memory that is kept after a run: all of it, or all but the replay if that is large.
+
+        Args:
+            memory: the memory.
+        """
+        return memory._replace(replay=None) if self._has_large_replay else memory
+
+    def _with_replay(self, memory: Any) -> Any:
+        return memory._replace(replay=self.algorithm.new_replay()) if self._has_large_replay else memory
+
+    @property
+    def _has_large_replay(self) -> bool:
+        return hasattr(self.algorithm, "new_replay")
 
     def _group(self) -> Group:
         games, number = self.env.games(self.turn_size), self.turn_size
@@ -393,24 +420,6 @@ def game_seeds(seeds: np.random.SeedSequence, number: int) -> Int[np.ndarray, " 
         Seeds of 31 bits, as emulators require.
     """
     return seeds.generate_state(number).astype(np.int64) % 2**31
-
-
-def without_replay(memory: Any) -> Any:
-    """Drop the replay of a memory.
-
-    Args:
-        memory: a memory with or without a replay.
-
-    Returns:
-        The memory without it.
-    """
-    return memory._replace(replay=None) if hasattr(memory, "replay") else memory
-
-
-def _with_replay_of(memory: Any, new: Any) -> Any:
-    """Return a memory with the empty replay of a new one, if that has one. Other arrays are copied, to be donated."""
-    memory = jax.tree.map(jnp.copy, memory)
-    return memory._replace(replay=new.replay) if hasattr(new, "replay") else memory
 
 
 @eqx.filter_jit(donate="all-except-first")

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dorax.core.checks import InvalidInput
 from dorax.engine.curves import Curves
 from dorax.engine.events import Events
-from dorax.engine.host import HostOptions, HostRun, HostTraining, without_replay
+from dorax.engine.host import HostOptions, HostRun, HostTraining
 from dorax.engine.result import Result, Trained, with_words
 from dorax.engine.running import Progress
 from dorax.engine.settings import Setting, labels, with_setting
 from dorax.envs.host import HostEnv
 from dorax.files import claiming
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Watch = Callable[[Curves], None]  # called with all curves so far after every record
 _UNLIMITED = 2**31 - 1
@@ -55,49 +58,56 @@ def train_on_host(
     Returns:
         The result.
     """
-    import xarray as xr
-
     if options.folder is not None and len(seeds) * len(settings) > 1:
         raise InvalidInput(f"folder is {options.folder} with several seeds or settings; a folder supports one run")
-    number, done = len(seeds) * len(settings), 0
-    found: list[Any] = []
+    if start is not None and start.spec.size != env.spec.size:
+        name = start.spec.name
+        raise InvalidInput(f"the learner was trained on {name}; allowed: environments of the same kind and size")
+    number, done, made = len(seeds) * len(settings), 0, 0
+    curves: list[list[xr.Dataset]] = []
     trained: dict[tuple[int, int], Trained] = {}
     for i, setting in enumerate(settings):
+        own = with_setting(agent, setting)
+        of_setting: list[xr.Dataset] = []
         for seed in seeds:
-            own = with_setting(agent, setting)
             training = HostTraining(own, env, steps or _UNLIMITED, seed, episodes, options)
-            part = None if progress is None else _part_of(progress, done, number)
-            run = run_on_host(training, None if start is None else start.memory, progress=part)
-            before = 0 if start is None else start.steps
+            part = None if progress is None else _part_of(progress, done, number, made)
+            run = run_on_host(training, start, progress=part)
             if seed in kept:
-                memory = without_replay(run.memory)
-                trained[seed, i] = Trained(own, memory, run.step + before)
-            data = run.curves.dataset()
-            found.append(data.assign(total_steps=run.step).expand_dims(setting=[labels(settings)[i]], seed=[seed]))
-            done += 1
-    data = (
-        xr.combine_by_coords(found, join="outer", data_vars="all", combine_attrs="override") if number > 1 else found[0]
-    )
-    assert isinstance(data, xr.Dataset)
+                trained[seed, i] = Trained(own, run.without_replay(run.memory), run.steps_before + run.step)
+            of_setting.append(run.curves.dataset().assign(total_steps=run.step))
+            done, made = done + 1, made + run.step
+        curves.append(of_setting)
+    data = _side_by_side([_side_by_side(row, "seed", seeds) for row in curves], "setting", labels(settings))
     data = with_words((data if is_sweep else data.isel(setting=0, drop=True)).assign_attrs(environment=env.spec.name))
     return Result(data, env.spec, settings, trained)
 
 
-def _part_of(progress: Progress, done: int, number: int) -> Progress:
+def _side_by_side(datasets: Sequence[xr.Dataset], dim: str, labels: Sequence[Any]) -> xr.Dataset:
+    """Concatenate datasets along a new dimension. Shorter ones are padded with NaN."""
+    import xarray as xr
+
+    together = xr.concat(datasets, dim, data_vars="all", coords="minimal", compat="override", join="outer")
+    return together.assign_coords({dim: list(labels)})
+
+
+def _part_of(progress: Progress, done: int, number: int, made: int) -> Progress:
+    """Return the progress callback of one run of several, given how many are done and the steps they made."""
+
     def told(share: float, steps: int) -> None:
-        progress((done + share) / number, steps)
+        progress((done + share) / number, made + steps)
 
     return told
 
 
 def run_on_host(
-    training: HostTraining, memory: Any = None, *, progress: Progress | None = None, watch: Watch | None = None
+    training: HostTraining, start: Any = None, *, progress: Progress | None = None, watch: Watch | None = None
 ) -> HostRun:
     """Run a training to its end, resuming from its last checkpoint if it was interrupted.
 
     Args:
         training: what to run.
-        memory: memory of a trained learner to start from; None to start with a new one.
+        start: trained learner to start from; None to start with a new one.
         progress: called with the fraction done and the number of steps so far.
         watch: called with all curves after every record.
 
@@ -106,7 +116,7 @@ def run_on_host(
     """
     folder = training.options.folder
     if folder is None:
-        return _run(training, memory, progress, watch)
+        return _run(training, start, progress, watch)
     with claiming(folder) as is_ours:
         if not is_ours:
             raise InvalidInput(
@@ -122,13 +132,13 @@ def run_on_host(
                 watch(curves)
 
         try:
-            return _run(training, memory, progress, follow)
+            return _run(training, start, progress, follow)
         finally:
             events.close()
 
 
-def _run(training: HostTraining, memory: Any, progress: Progress | None, watch: Watch | None) -> HostRun:
-    options, run = training.options, HostRun(training, memory)
+def _run(training: HostTraining, start: Any, progress: Progress | None, watch: Watch | None) -> HostRun:
+    options, run = training.options, HostRun(training, start)
     run.resume()
     run.begin()
     first = run.step
@@ -139,7 +149,7 @@ def _run(training: HostTraining, memory: Any, progress: Progress | None, watch: 
             if watch is not None:
                 watch(run.curves)
             if progress is not None:
-                progress(min(run.step / training.steps, 0.999), run.step - first)
+                progress(min(run.share_done, 0.999), run.step - first)
         if options.test_every is not None and run.is_due(options.test_every):
             run.set_aside()
         if not run.is_done and run.is_due(options.checkpoint_every):

@@ -131,7 +131,9 @@ def train(
             is_sweep=settings is not None, kept=kept, options=host or HostOptions(), progress=progress,
         )  # fmt: skip
     if host is not None:
-        raise InvalidInput(f"host is given with {env!r}; host supports environments outside JAX, such as envs.Atari")
+        raise InvalidInput(
+            f"host is given with {in_brief(env)}; host supports environments outside JAX, such as envs.Atari"
+        )
     world = environments(env, params, len(chosen), states)
     algorithm = agent.algorithm(world.spec)  # raises on invalid combinations before anything is compiled
     agents = stacked(agent, variants)

@@ -125,8 +125,9 @@ class AtariAgent(eqx.Module):
         """
         from dorax.agents.atari.algorithm import ScreenAlgorithm
 
-        has_no_head = self.counter is None or isinstance(self.counter, DensityModel)
-        return ScreenAlgorithm(self, None if has_no_head else self.counter.approximated(), env.actions)
+        if self.counter is None or isinstance(self.counter, DensityModel):
+            return ScreenAlgorithm(self, None, env.actions)
+        return ScreenAlgorithm(self, self.counter.approximated(), env.actions)
 
     def learner(self, spec: EnvSpec, memory: Any = None, *, steps: int = 0, seed: int = 0) -> ScreenLearner:
         """Return a learner of this agent.

@@ -137,7 +137,8 @@ class ScreenAlgorithm(eqx.Module):
         """
         network = new_network(jax.random.fold_in(key, 0), self.actions, self.agent.hidden, self.counter is not None)
         target, actor = (jax.tree.map(jnp.copy, network) for _ in range(2))
-        opt_state = self._optimizer().init(network)
+        params: Any = network  # optax accepts any tree, but its type annotations do not say so
+        opt_state = self._optimizer().init(params)
         networks = TrainState(network, target, actor, opt_state, jnp.zeros((), jnp.int32))
         density = self.agent.counter.init() if isinstance(self.agent.counter, DensityModel) else None
         # Batches are drawn from the memory's own key, so that a run does not depend on how updates are grouped.
@@ -176,6 +177,25 @@ class ScreenAlgorithm(eqx.Module):
             steps=sums.steps + bonuses.shape[0],
         )
         return memory._replace(replay=buffer, density=model, metrics=metrics), None, None
+
+    def with_action(self, memory: Memory, view: View, action: Int[Array, " games"]) -> Memory:
+        """Replace the action of the newest row of the replay, if another one than the chosen one was taken.
+
+        Args:
+            memory: memory with a replay of a single group.
+            view: view of the observation in which the action was taken.
+            action: action taken.
+
+        Returns:
+            The new memory.
+        """
+        buffer = memory.replay
+        assert buffer is not None
+        at = (buffer.begun[0] - 1) % buffer.actions.shape[0]
+        buffer = buffer._replace(actions=buffer.actions.at[at].set(action.astype(jnp.uint8)))
+        if self.counter is not None:  # a density model's bonus is the same for all actions
+            buffer = buffer._replace(bonuses=buffer.bonuses.at[at].set(self._bonus(taken(view.counts, action))))
+        return memory._replace(replay=buffer)
 
     def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[Array, ""]) -> Memory:
         """Run `updates` updates. The target network stays the same, so it evaluates all successors at once."""
@@ -257,11 +277,11 @@ class ScreenAlgorithm(eqx.Module):
         Args:
             memory: the memory.
         """
-        assert memory.networks.network is not None
-        actor = jax.tree.map(jnp.copy, memory.networks.network)
-        return Memory(
-            TrainState(None, None, actor, None, memory.networks.updates), None, None, _no_metrics(), memory.key_data
-        )
+        network, updates = memory.networks.network, memory.networks.updates
+        assert network is not None
+        player = TrainState(None, None, network, None, updates)
+        # Copies, because the memory itself is donated to the next turn.
+        return jax.tree.map(jnp.copy, Memory(player, None, None, _no_metrics(), memory.key_data))
 
     def _loss(
         self, network: Network, steps: Transitions, successors: Outputs

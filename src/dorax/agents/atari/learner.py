@@ -56,6 +56,8 @@ class ScreenLearner(Learner):
     ) -> None:
         """Learn from one step. The next action is chosen before the update, because E-values are learned by SARSA.
 
+        Steps must come in the order of their episode, because the replay stores every frame once.
+
         Args:
             observation: frames before the action.
             action: action taken.
@@ -64,10 +66,13 @@ class ScreenLearner(Learner):
             terminated: whether the episode ended in a terminal state.
             truncated: whether the episode was cut off, as by a time limit.
         """
+        here = self._checked(observation, "observation")
         if self.memory.replay is None:
             self.memory = self.memory._replace(replay=self._algorithm.new_replay())
         if self._begins:
-            self._begin(self._checked(observation, "observation"), action)
+            self._begin(here, action)
+        else:
+            self._continue(here, action)
         self._remembered += 1
         super().observe(observation, action, reward, next_observation, terminated, truncated)
         self._begins = terminated or truncated
@@ -84,6 +89,19 @@ class ScreenLearner(Learner):
         step = Step(view.features, taken, nothing, no, no, ~no, view, taken, no, jnp.asarray(self.steps, jnp.int32))
         self.memory, _, _ = self._algorithm.observe(self.memory, step)
         self._remembered += 1
+
+    def _continue(self, here: np.ndarray, action: int) -> None:
+        """Check that the newest row of the replay holds this observation, and store the action that was taken."""
+        replay = self.memory.replay
+        newest = (int(replay.begun[0]) - 1) % len(replay.actions)
+        if not np.array_equal(replay.frames[newest, 0], here[-1]):
+            raise InvalidInput(
+                "observation is not the next_observation of the last step; allowed: the steps of an episode in order, "
+                "until one is terminated or truncated"
+            )
+        if action != int(replay.actions[newest, 0]):
+            view = self._algorithm.view(self.memory, jnp.asarray(here)[None])
+            self.memory = self._algorithm.with_action(self.memory, view, jnp.asarray([action], jnp.int32))
 
     def _facts(self) -> dict[str, Any]:
         has_replay = self.memory.replay is not None

@@ -101,7 +101,7 @@ def sample(replay: Replay, key: PRNGKeyArray, batch: int) -> Transition:
     Returns:
         The transitions.
     """
-    # The modulo bias of 32 bits is a few parts in a thousand up to 10^7 slots; randint draws four times as many.
+    # The modulo bias of 32 bits is a few parts in a thousand at most, up to 10^7 slots; randint draws 4 times as many.
     bits = jax.random.bits(key, (batch,))
     index = (bits % jnp.maximum(replay.size, 1).astype(bits.dtype)).astype(jnp.int32)
 
