@@ -88,9 +88,8 @@ def train(
 ) -> Result:
     """Train one learner for every seed and, in a sweep, for every setting, all in parallel.
 
-    On a CPU, results are bitwise reproducible: the same seed gives the same numbers, whatever runs in parallel and with
-    or without tests. For tables and tiles this also holds with maps and other probes, and for any number of devices.
-    For networks these change the compiled program, whose updates may round differently in the last digit.
+    On a CPU, results are bitwise reproducible: the same seed gives the same numbers, whatever runs in parallel, on any
+    number of devices, and with or without tests, maps and other probes.
 
     Args:
         agent: a `TabularAgent` (on finite MDPs), a `LinearAgent` or a `DeepAgent` (in functional environments),

@@ -12,8 +12,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
+from optax import ScaleByAdamState
 
 from dorax.agents import losses
 from dorax.agents.acting import chosen_action, single_view
@@ -30,6 +32,9 @@ from dorax.engine.protocols import Step, View
 from dorax.envs.simulation import EnvSpec, FunctionalSimulation
 
 _Tree = TypeVar("_Tree")
+
+
+_DECAY, _SQUARE_DECAY, _EPSILON = 0.9, 0.999, 1e-8  # Adam's usual numbers
 
 
 class DeepAgent(eqx.Module):
@@ -179,7 +184,8 @@ class NetworkAlgorithm(eqx.Module):
         counter = _zero_last_layer(counter)
         zero = jnp.zeros((), jnp.int32)
         nothing = Transition(jnp.zeros(len(self.low)), zero, jnp.zeros(()), zero > 0, jnp.zeros(len(self.low)), zero)
-        networks = TrainState(q, q, _adam().init(q), counter, counter, _adam().init(counter), zero)
+        adam: Any = optax.scale_by_adam()
+        networks = TrainState(q, q, adam.init(q), counter, counter, adam.init(counter), zero)
         return Memory(networks, empty(nothing, self.agent.capacity))
 
     def view(self, memory: Memory, observation: Float[JaxArray, "games dims"]) -> View:
@@ -208,10 +214,10 @@ class NetworkAlgorithm(eqx.Module):
             if agent.counts_from == "visits":
                 (grads,) = gradient_of(jax.nn.one_hot(action, self.actions))
                 size = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(grads))
-                stride = jnp.where(learns, counter.step * error / size, 0.0)
+                stride = counter.step * error / size
 
                 def moved(weight: JaxArray, leaf: JaxArray) -> JaxArray:
-                    return weight + stride * leaf
+                    return weight + jnp.where(learns, stride * leaf, 0.0)  # see `_stepped`
 
                 weights = jax.tree.map(moved, weights, grads)
             if agent.bonus is not None:
@@ -223,6 +229,7 @@ class NetworkAlgorithm(eqx.Module):
     def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Memory:
         """Take one step of Adam on a batch from the replay, as soon as there are enough transitions for a batch."""
         agent, now = self.agent, memory.networks
+        is_ready = learns & (memory.replay.added >= agent.batch)
         batch = sample(memory.replay, key, agent.batch)
         apply = jax.vmap(self._applied, in_axes=(None, 0))
         best = jnp.max(apply(now.q_target, batch.next_observation), axis=-1)
@@ -232,7 +239,7 @@ class NetworkAlgorithm(eqx.Module):
             return losses.q_loss(apply(weights, batch.observation), batch.action, target)
 
         grads = jax.grad(q_loss)(now.q)
-        q, q_opt_state = self._stepped(now.q, grads, now.q_opt_state)
+        q, q_opt_state = self._stepped(now.q, grads, now.q_opt_state, is_ready)
         counter, counter_opt_state = now.counter, now.counter_opt_state
         if self.counter is not None and agent.counts_from == "replay":
             successor = losses.taken(apply(now.counter_target, batch.next_observation), batch.next_action)
@@ -243,23 +250,39 @@ class NetworkAlgorithm(eqx.Module):
                 return losses.counter_loss(counts, outputs, batch.action, successor, batch.terminated)
 
             grads = jax.grad(counter_loss)(now.counter)
-            counter, counter_opt_state = self._stepped(now.counter, grads, now.counter_opt_state)
+            counter, counter_opt_state = self._stepped(now.counter, grads, now.counter_opt_state, is_ready)
         updates = now.updates + 1
         is_due = updates % agent.target_every == 0
         after = TrainState(
             q, _where(is_due, q, now.q_target), q_opt_state,
             counter, _where(is_due, counter, now.counter_target), counter_opt_state, updates,
         )  # fmt: skip
-        is_ready = learns & (memory.replay.added >= agent.batch)
         return memory._replace(networks=_where(is_ready, after, now))
 
-    def _stepped(self, weights: Any, grads: Any, opt_state: Any) -> tuple[Any, Any]:
-        direction, opt_state = _adam().update(grads, opt_state)
+    def _stepped(
+        self, weights: Any, grads: Any, opt_state: ScaleByAdamState, learns: Bool[JaxArray, ""]
+    ) -> tuple[Any, ScaleByAdamState]:
+        """Make one step of Adam, if `learns`.
 
-        def stepped(weight: JaxArray, step: JaxArray) -> JaxArray:
-            return weight - self.agent.learning_rate * step
+        Unlike Optax's, it gives the same bits whatever XLA makes of the rest of the program, which is another one on
+        two devices or with other probes. It uses no division by a number of the lane, which XLA may turn into a
+        multiplication, and no approximated power; and a selection between every product and the sum that it goes
+        into keeps XLA from fusing the two in one program and not in another.
+        """
+        count = opt_state.count + 1
 
-        return jax.tree.map(stepped, weights, direction), opt_state
+        def moved(moment: JaxArray, new: JaxArray, decay: float) -> JaxArray:
+            return jnp.where(learns, (1 - decay) * new, 0.0) + jnp.where(learns, decay * moment, moment)
+
+        mu = jax.tree.map(lambda moment, grad: moved(moment, grad, _DECAY), opt_state.mu, grads)
+        nu = jax.tree.map(lambda moment, grad: moved(moment, grad**2, _SQUARE_DECAY), opt_state.nu, grads)
+        unbiased, square_unbiased = (1 / (1 - _power(decay, count)) for decay in (_DECAY, _SQUARE_DECAY))
+
+        def stepped(weight: JaxArray, mu: JaxArray, nu: JaxArray) -> JaxArray:
+            step = mu * unbiased / (jnp.sqrt(nu * square_unbiased) + _EPSILON)
+            return weight - jnp.where(learns, self.agent.learning_rate * step, 0.0)
+
+        return jax.tree.map(stepped, weights, mu, nu), ScaleByAdamState(count, mu, nu)
 
     def _shape(self) -> eqx.nn.MLP:
         """Return the network with shapes in place of weights."""
@@ -292,10 +315,12 @@ class NetworkAlgorithm(eqx.Module):
         return (observation - (low + high) / 2) / ((high - low) / 2)
 
 
-def _adam() -> Any:
-    import optax
-
-    return optax.scale_by_adam()
+def _power(base: float, exponent: Int[JaxArray, ""]) -> Float[JaxArray, ""]:
+    """Raise a number below 1 to a whole power, by products alone."""
+    power = jnp.ones(())
+    for i in range(31):
+        power = jnp.where(exponent >> i & 1 == 1, power * np.float32(base ** (2**i)), power)
+    return power
 
 
 def _zero_last_layer(network: Any) -> Any:
