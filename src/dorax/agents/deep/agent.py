@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -259,9 +260,7 @@ class NetworkAlgorithm(eqx.Module):
         )  # fmt: skip
         return memory._replace(networks=_where(is_ready, after, now))
 
-    def _stepped(
-        self, weights: Any, grads: Any, opt_state: ScaleByAdamState, learns: Bool[JaxArray, ""]
-    ) -> tuple[Any, ScaleByAdamState]:
+    def _stepped(self, weights: Any, grads: Any, opt_state: Any, learns: Bool[JaxArray, ""]) -> tuple[Any, Any]:
         """Make one step of Adam, if `learns`.
 
         Unlike Optax's, it gives the same bits whatever XLA makes of the rest of the program, which is another one on
@@ -271,11 +270,11 @@ class NetworkAlgorithm(eqx.Module):
         """
         count = opt_state.count + 1
 
-        def moved(moment: JaxArray, new: JaxArray, decay: float) -> JaxArray:
+        def moved(decay: float, moment: JaxArray, new: JaxArray) -> JaxArray:
             return jnp.where(learns, (1 - decay) * new, 0.0) + jnp.where(learns, decay * moment, moment)
 
-        mu = jax.tree.map(lambda moment, grad: moved(moment, grad, _DECAY), opt_state.mu, grads)
-        nu = jax.tree.map(lambda moment, grad: moved(moment, grad**2, _SQUARE_DECAY), opt_state.nu, grads)
+        mu = jax.tree.map(partial(moved, _DECAY), opt_state.mu, grads)
+        nu = jax.tree.map(partial(moved, _SQUARE_DECAY), opt_state.nu, jax.tree.map(jnp.square, grads))
         unbiased, square_unbiased = (1 / (1 - _power(decay, count)) for decay in (_DECAY, _SQUARE_DECAY))
 
         def stepped(weight: JaxArray, mu: JaxArray, nu: JaxArray) -> JaxArray:
