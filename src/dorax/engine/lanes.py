@@ -19,6 +19,7 @@ between two updates, only the last one is played.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -318,7 +319,9 @@ def step_lane(
     learns = mode.trains & ~game.is_starting
     steps = lane.steps + jnp.sum(learns, dtype=jnp.int32)
 
-    here, state, reward, terminated, truncated = isolated(limits, _moved, env, game, world_draws)
+    # A finite MDP is looked up in tables, which is cheaper to repeat than to call.
+    move = _moved if env.low is None else partial(isolated, limits, _moved)
+    here, state, reward, terminated, truncated = move(env, game, world_draws)
     view = algorithm.view(lane.memory, here)
     time = limits.steps_before + steps
     action = algorithm.act(view, time, uniforms).astype(jnp.int32)
