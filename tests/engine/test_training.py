@@ -59,7 +59,7 @@ def test_a_class_is_neither_an_agent_nor_a_world(agent, world, refused):
         (LINEAR, CAR, {"until": 0.1}, "until supports tables"),
         (LINEAR, CAR, {"states": 100}, "states pads finite MDPs"),
         (TABULAR, BRIDGE, {"params": CAR.default_params}, "params are those of functional environments"),
-        (TABULAR, BRIDGE, {"maps": dorax.Maps((5, 5), 2)}, "maps support environments whose observations are vectors"),
+        (TABULAR, BRIDGE, {"maps": dorax.Maps((5, 5), 2)}, "maps supports environments with vector observations"),
         (LINEAR, CAR, {"maps": (5, 5)}, "Maps"),
         (TABULAR, BRIDGE, {"episodes": None}, "neither episodes nor steps"),
         (TABULAR, BRIDGE, {"learners": [7]}, "some of the seeds"),

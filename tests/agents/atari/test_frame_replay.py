@@ -12,6 +12,8 @@ from dorax.agents.atari import replay
 from dorax.agents.atari.replay import Outcome, ReplayBuffer
 from dorax.envs.atari import PIXELS
 
+pytestmark = pytest.mark.slow  # nearly all of it is compiling
+
 ROWS, GROUPS, GROUP = 12, 2, 3
 GAMES = GROUPS * GROUP
 

@@ -24,6 +24,8 @@ from dorax.envs.atari import Atari, in_blocks
 from dorax.envs.host import Arrival
 from dorax.envs.simulation import EnvSpec
 
+pytestmark = pytest.mark.slow  # nearly all of it is compiling
+
 GAMES, ACTIONS = 4, 3
 SPEC, ENV = EnvSpec("one step", ACTIONS), Atari("freeway")
 BONUS = InverseRootLogE(0.05, floor=0.01)
