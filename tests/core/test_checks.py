@@ -66,3 +66,9 @@ def test_an_unknown_successor_rule_is_named(successor_rule, refused):
 def test_a_rule_that_cannot_be_called_is_named(rule, refused):
     with refused("rule", repr(rule)):
         dorax.TabularAgent(rule)
+
+
+@pytest.mark.parametrize("bonus", ["novelty", 0.1, dorax.InverseCount])
+def test_a_bonus_that_cannot_be_called_is_named(bonus, refused):
+    with refused("bonus is", "InverseCount()"):
+        dorax.TabularAgent(rule=dorax.Softmax(1.0), bonus=bonus)

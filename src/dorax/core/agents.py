@@ -57,11 +57,28 @@ def check_optional_counter(rule: Any, counter: Any, bonus: Any) -> None:
     """
     if counter is not None and not hasattr(counter, "approximated"):
         raise InvalidInput(f"counter is {counter!r}; allowed: Visits, EValues, None or a counter like them")
+    check_bonus(bonus)
     if counter is None and bonus is not None:
         raise InvalidInput("bonus is given without a counter; allowed: a bonus with Visits or EValues")
     if counter is None and isinstance(rule, LLL | Deficit | UCB):
         name = type(rule).__name__
         raise InvalidInput(f"rule is {name} without a counter; allowed: {name} with Visits or EValues")
+
+
+def check_bonus(bonus: Any) -> None:
+    """Check the bonus of an agent.
+
+    Args:
+        bonus: a bonus, or None.
+
+    Raises:
+        InvalidInput: if it is something else.
+    """
+    if bonus is not None and (isinstance(bonus, type) or not callable(bonus)):
+        raise InvalidInput(
+            f"bonus is {bonus!r}; allowed: InverseCount(), InverseRootCount(), InverseRootLogE(), a function like them "
+            "or None"
+        )
 
 
 def check_functional(name: str, env: Any) -> None:

@@ -138,7 +138,16 @@ def run_on_host(
 
 
 def _run(training: HostTraining, start: Any, progress: Progress | None, watch: Watch | None) -> HostRun:
-    options, run = training.options, HostRun(training, start)
+    run = HostRun(training, start)
+    try:
+        _run_to_the_end(run, progress, watch)
+    finally:
+        run.close()
+    return run
+
+
+def _run_to_the_end(run: HostRun, progress: Progress | None, watch: Watch | None) -> None:
+    options = run.options
     run.resume()
     run.begin()
     first = run.step
@@ -158,7 +167,5 @@ def _run(training: HostTraining, start: Any, progress: Progress | None, watch: W
     if watch is not None:
         watch(run.curves)
     run.save(keep_replay=False, is_last=True)
-    run.close()
     if progress is not None:
         progress(1.0, run.step - first)
-    return run

@@ -373,6 +373,7 @@ def test_networks_rest_while_a_test_is_played():
         ({"rule": None}, ["rule is None"]),
         ({"counter": 0.9}, ["counter is 0.9", "Visits, EValues"]),
         ({"bonus": dorax.InverseCount()}, ["bonus", "without a counter"]),
+        ({"bonus": "novelty", "counter": dorax.Visits()}, ["bonus is 'novelty'", "InverseRootCount()"]),
         ({"rule": dorax.UCB()}, ["rule is UCB without a counter"]),
         ({"learning_rate": -1e-3}, ["learning_rate is -0.001"]),
         ({"learning_rate": math.nan}, ["learning_rate is nan"]),

@@ -443,6 +443,7 @@ def test_a_policy_alone_as_rule_is_sampled_from():
         ({"rule": "softmax"}, ["rule is 'softmax'"]),
         ({"counter": 0.9}, ["counter is 0.9", "Visits, EValues"]),
         ({"bonus": dorax.InverseCount()}, ["bonus", "without a counter"]),
+        ({"bonus": "novelty", "counter": dorax.Visits()}, ["bonus is 'novelty'", "InverseRootCount()"]),
         ({"rule": dorax.LLL(dorax.Softmax(1.0))}, ["rule is LLL without a counter"]),
         ({"learning_rate": -0.1}, ["learning_rate is -0.1"]),
         ({"learning_rate": math.nan}, ["learning_rate is nan"]),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import equinox as eqx
 
 from dorax.agents.atari.density import DensityModel
-from dorax.core.agents import as_rule, check_optional_counter, check_rule
+from dorax.core.agents import as_rule, check_bonus, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole, in_brief
 from dorax.core.policies import EpsilonGreedy
@@ -102,6 +102,7 @@ class AtariAgent(eqx.Module):
         if not isinstance(self.counter, DensityModel):
             check_optional_counter(self.rule, self.counter, self.bonus)
             return
+        check_bonus(self.bonus)
         check_optional_counter(self.rule, None, None)  # no rule can use it: it counts frames, not actions
         if self.bonus_at == "replay":
             raise InvalidInput("bonus_at is 'replay' with a density model; a density model supports 'visit'")

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents.acting import chosen_action
 from dorax.agents.tabular.updates import Entry, QLearning, UpdateRule
-from dorax.core.agents import as_rule, check_rule
+from dorax.core.agents import as_rule, check_bonus, check_rule
 from dorax.core.arrays import Array, namespace
 from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_discount, check_rate, in_brief
@@ -69,6 +69,7 @@ class TabularAgent(eqx.Module):
         check_rate("learning_rate", self.learning_rate)
         check_discount("discount", self.discount)
         check_rule(self.rule)
+        check_bonus(self.bonus)
         if not (hasattr(self.counter, "next") and hasattr(self.counter, "successor")):
             raise InvalidInput(f"counter is {self.counter!r}; allowed: Visits, EValues or a counter like them")
         if getattr(self.counter, "form", "count") != "count":
