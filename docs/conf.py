@@ -41,6 +41,7 @@ nitpick_ignore_regex = [
 
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False  # types stand in the signature
 napoleon_use_rtype = False
 
 html_theme = "furo"

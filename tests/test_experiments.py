@@ -54,11 +54,11 @@ def test_freeway_runs_anywhere_at_its_quick_size_from_the_games_to_the_report(tm
     cli.main(["report", "--out", str(tmp_path)])
     assert "freeway" in capsys.readouterr().out
     page = (tmp_path / "report.html").read_text()
-    assert "a quick run" in page
+    assert "quick run with few episodes and agents" in page
     assert "Where the runs were made" in page
     assert "freeway" in {row["experiment"] for row in json.loads((tmp_path / "claims.json").read_text())}
-    network = tmp_path / "data" / "freeway" / "e-values-quick-0" / "network.npz"
-    cli.main(["play", str(network), "--gif", str(tmp_path / "play.gif"), "--steps", "20"])
+    learner = tmp_path / "data" / "freeway" / "e-values-quick-0" / "learner.npz"
+    cli.main(["play", str(learner), "--gif", str(tmp_path / "play.gif"), "--steps", "20"])
     assert (tmp_path / "play.gif").stat().st_size > 5_000
 
 

@@ -262,7 +262,7 @@ def test_the_study_runs_at_its_quick_size_from_the_agents_to_the_report(tmp_path
     monkeypatch.setattr(repository, "ROOT", tmp_path / "nothing recorded")
     cli.main(["run", "sb3_sparse", "--quick", "--out", str(tmp_path)])
     cli.main(["report", "--out", str(tmp_path)])
-    assert "a quick run" in (tmp_path / "report.html").read_text()
+    assert "quick run with few episodes and agents" in (tmp_path / "report.html").read_text()
     assert (tmp_path / "figures" / "sb3_sparse.png").stat().st_size > 5_000
 
 
