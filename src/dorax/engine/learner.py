@@ -203,11 +203,7 @@ class Learner:
         """
         learner = cls(agent, spec, steps=int(facts["steps"]))
         learner._prepare(facts)
-        leaves, structure = jax.tree.flatten(learner.memory)
-        found = [arrays[f"memory/{i}"] for i in range(len(leaves))]
-        if any(new.shape != old.shape for new, old in zip(found, leaves, strict=True)):
-            raise ValueError("the arrays have other shapes than the agent's")
-        learner.memory = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in found])
+        learner.memory = jax.tree.map(jnp.asarray, saved_memory(learner.memory, arrays))
         learner._key = jax.random.wrap_key_data(jnp.asarray(arrays["key"]))
         learner.random.bit_generator.state = facts["random"]
         chosen = facts["chosen"]
@@ -232,6 +228,23 @@ class Learner:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of a {type(self.agent).__name__} on {self.spec.name}, {self.steps} steps>"
+
+
+def saved_memory(like: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Rebuild the memory of a saved learner.
+
+    Args:
+        like: a memory of the same structure and shapes.
+        arrays: the file's arrays.
+
+    Returns:
+        The memory, as NumPy arrays.
+    """
+    leaves, structure = jax.tree.flatten(like)
+    found = [arrays[f"memory/{i}"] for i in range(len(leaves))]
+    if any(new.shape != old.shape for new, old in zip(found, leaves, strict=True)):
+        raise ValueError("the arrays have other shapes than the agent's")
+    return jax.tree.unflatten(structure, found)
 
 
 def read_learner(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray], EnvSpec]:

@@ -15,7 +15,7 @@ import numpy as np
 from dorax.agents.tabular.agent import Outcome, Tables, TabularAgent
 from dorax.core.checks import InvalidInput, check_whole
 from dorax.core.schedules import at_step, has_schedule
-from dorax.engine.learner import Learner
+from dorax.engine.learner import Learner, saved_memory
 from dorax.envs.simulation import EnvSpec
 
 
@@ -234,11 +234,7 @@ class TabularLearner(Learner):
             The learner.
         """
         learner = cls.of(agent, spec, None, steps=int(facts["steps"]), seed=0)
-        leaves, structure = jax.tree.flatten(learner.memory)
-        found = [arrays[f"memory/{i}"] for i in range(len(leaves))]
-        if any(new.shape != old.shape for new, old in zip(found, leaves, strict=True)):
-            raise ValueError("the arrays have other shapes than the agent's")
-        learner.memory = jax.tree.unflatten(structure, found)
+        learner.memory = saved_memory(learner.memory, arrays)
         learner.random.bit_generator.state = facts["random"]
         learner._next = None if facts["chosen"] is None else (int(facts["chosen"][0]), int(facts["chosen"][1]))
         return learner
