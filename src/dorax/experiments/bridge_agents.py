@@ -11,7 +11,7 @@ from dorax import mdps
 from dorax.experiments import _table_agents
 from dorax.study import figures
 from dorax.study.claims import fails_to_converge
-from dorax.study.experiment import Condition, Experiment, Finding, Size
+from dorax.study.experiment import Answer, Condition, Experiment, Finding, Size
 from dorax.study.results import Results
 
 RATES = (0.5, 0.1)
@@ -76,7 +76,11 @@ EXPERIMENT = Experiment(
     order=30,
     finding=Finding(
         "On a long bridge, does LLL softmax learn faster on E-values than on visits?",
-        "LLL softmax, E-values, α = 0.5 converges before LLL softmax, visits, α = 0.5 (by step)",
-        "{} times as fast, by step",
+        [
+            Answer(
+                "LLL softmax, E-values, α = 0.5 converges before LLL softmax, visits, α = 0.5 (by step)",
+                "{} times as fast, by step",
+            )
+        ],
     ),
 )

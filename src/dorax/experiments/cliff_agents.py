@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from dorax import mdps
 from dorax.experiments import _table_agents
-from dorax.study.experiment import Condition, Experiment, Finding, Size
+from dorax.study.experiment import Answer, Condition, Experiment, Finding, Size
 from dorax.study.results import Results
 
 RATES = (0.5, 0.1)
@@ -37,7 +37,11 @@ EXPERIMENT = Experiment(
     order=40,
     finding=Finding(
         "On the cliff, where a start at 0 is optimistic, does LLL softmax learn faster on E-values than on visits?",
-        "LLL softmax, E-values, α = 0.5 converges before LLL softmax, visits, α = 0.5 (by step)",
-        "{} times as fast, by step",
+        [
+            Answer(
+                "LLL softmax, E-values, α = 0.5 converges before LLL softmax, visits, α = 0.5 (by step)",
+                "{} times as fast, by step",
+            )
+        ],
     ),
 )

@@ -13,7 +13,7 @@ from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax
 from dorax.engine.training import Training
 from dorax.study import figures
 from dorax.study.claims import Claim, time_ratio
-from dorax.study.experiment import AXES, Condition, Experiment, Finding, Size
+from dorax.study.experiment import AXES, Answer, Condition, Experiment, Finding, Size
 from dorax.study.measures import OWN_Q_ERROR, times_to_threshold
 from dorax.study.results import Results
 from dorax.study.statistics import bootstrap
@@ -128,7 +128,11 @@ EXPERIMENT = Experiment(
     order=60,
     finding=Finding(
         "Do E-values take at most twice the time of Delayed Q-learning (m = 10)?",
-        f"{E_VALUES} is competitive with {delayed(10)}: at most twice its time (by step)",
-        "{} of its time, by step",
+        [
+            Answer(
+                f"{E_VALUES} is competitive with {delayed(10)}: at most twice its time (by step)",
+                "{} of its time, by step",
+            )
+        ],
     ),
 )

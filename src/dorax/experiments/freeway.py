@@ -18,7 +18,7 @@ from dorax.engine.host import HostOptions, HostRun, HostTraining
 from dorax.envs import Atari
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import QUICK, Condition, Experiment, Finding, Job, Recorded, Setting, Size, Table
+from dorax.study.experiment import QUICK, Answer, Condition, Experiment, Finding, Job, Recorded, Setting, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import (
     Interval,
@@ -430,8 +430,7 @@ EXPERIMENT = Experiment(
     order=95,
     finding=Finding(
         "On Freeway, does DQN end with a higher return with a bonus from E-values than without?",
-        f"{E_VALUES} ends with more than {DQN}",
-        "return higher by {}",
+        [Answer(f"{E_VALUES} ends with more than {DQN}", "return higher by {}")],
     ),
     size=Size(seeds=5),
     quick=Size(seeds=1, fraction=0.0002),

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dorax.experiments import _maps
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Condition, Experiment, Finding, Size, Table
+from dorax.study.experiment import Answer, Condition, Experiment, Finding, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import Interval, mean
 
@@ -145,8 +145,12 @@ EXPERIMENT = Experiment(
     order=76,
     finding=Finding(
         "Does propagation make visits near the goal count for more?",
-        "propagation leaves more of a visit near the goal than far from it, logistic form",
-        "{} generalized visits relative to γ_E = 0, near less far",
+        [
+            Answer(
+                "propagation leaves more of a visit near the goal than far from it, logistic form",
+                "{} generalized visits relative to γ_E = 0, near less far",
+            )
+        ],
     ),
     size=Size(seeds=20),
     quick=Size(seeds=4, fraction=0.03),

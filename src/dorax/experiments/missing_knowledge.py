@@ -15,7 +15,7 @@ from dorax.core import LLL, EValues, Softmax
 from dorax.mdps import MDP, bridge
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Condition, Experiment, Finding, Progress, Setting, Size
+from dorax.study.experiment import Answer, Condition, Experiment, Finding, Progress, Setting, Size
 from dorax.study.results import Results
 from dorax.study.statistics import mean
 
@@ -204,7 +204,6 @@ EXPERIMENT = Experiment(
     order=50,
     finding=Finding(
         "Does a generalized count predict the error of Q better than visits do?",
-        "c explains the error better than visits do",
-        "{} more of the variance of log-error explained",
+        [Answer("c explains the error better than visits do", "{} more of the variance of log-error explained")],
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dorax.envs import SparseMountainCar
 from dorax.experiments import _continuous_agents
-from dorax.study.experiment import Condition, Experiment, Finding, Size
+from dorax.study.experiment import Answer, Condition, Experiment, Finding, Size
 
 EPISODES = 1000
 QUICK_AGENTS = (
@@ -39,8 +39,7 @@ EXPERIMENT = Experiment(
     order=80,
     finding=Finding(
         "Does γ_E > 0 solve the sparse mountain car before ε-greedy, by tile coding?",
-        "γ_E > 0 gets there before ε-greedy, logistic form (by step)",
-        "{} times as fast, by step",
+        [Answer("γ_E > 0 gets there before ε-greedy, logistic form (by step)", "{} times as fast, by step")],
     ),
     size=Size(seeds=50, tuning_seeds=8),
     tables=_continuous_agents.tables,

@@ -11,7 +11,7 @@ from dorax.core import LLL, EpsilonGreedy, Sample, Softmax
 from dorax.envs import SparseMountainCar
 from dorax.experiments import _continuous_agents
 from dorax.study.claims import faster
-from dorax.study.experiment import AXES, Condition, Experiment, Finding, Size
+from dorax.study.experiment import AXES, Answer, Condition, Experiment, Finding, Size
 from dorax.study.measures import SUCCESS
 
 EPISODES = 34
@@ -83,8 +83,7 @@ EXPERIMENT = Experiment(
     order=85,
     finding=Finding(
         "Does γ_E > 0 solve the sparse mountain car before ε-greedy, by two small networks?",
-        "γ_E > 0 gets there before ε-greedy, logistic form (by step)",
-        "{} times as fast, by step",
+        [Answer("γ_E > 0 gets there before ε-greedy, logistic form (by step)", "{} times as fast, by step")],
     ),
     size=Size(seeds=32, tuning_seeds=8),
     quick=Size(seeds=4, tuning_seeds=2, fraction=0.1),

@@ -15,7 +15,7 @@ from dorax.core import Bonus, Counter, EpsilonGreedy, EValues, InverseCount, Sam
 from dorax.engine.training import Training
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, faster
-from dorax.study.experiment import AXES, Axis, Condition, Experiment, Finding, Size
+from dorax.study.experiment import AXES, Answer, Axis, Condition, Experiment, Finding, Size
 from dorax.study.measures import times_to_threshold
 from dorax.study.results import Results
 from dorax.study.statistics import mean
@@ -117,7 +117,6 @@ EXPERIMENT = Experiment(
     order=20,
     finding=Finding(
         "In a bonus of 1/c at one fixed scale, do generalized counts learn faster than visits?",
-        "generalized counts (γ_E = 0.9) beat plain visits (by step)",
-        "{} times as fast, by step",
+        [Answer("generalized counts (γ_E = 0.9) beat plain visits (by step)", "{} times as fast, by step")],
     ),
 )

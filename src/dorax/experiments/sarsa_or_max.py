@@ -18,7 +18,7 @@ from dorax.core import LLL, Counter, EValues, Sample, Softmax, Visits
 from dorax.engine.training import Training
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, faster
-from dorax.study.experiment import AXES, Condition, Experiment, Finding, Progress, Setting, Size
+from dorax.study.experiment import AXES, Answer, Condition, Experiment, Finding, Progress, Setting, Size
 from dorax.study.results import Results
 from dorax.study.statistics import Interval, bootstrap
 
@@ -205,7 +205,6 @@ EXPERIMENT = Experiment(
     order=15,
     finding=Finding(
         "Must E be learned by SARSA rather than by max?",
-        "E by SARSA converges before E by max (by step)",
-        "{} times as fast, by step",
+        [Answer("E by SARSA converges before E by max (by step)", "{} times as fast, by step")],
     ),
 )

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from dorax.core.checks import InvalidInput
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Condition, Experiment, Finding, Job, Measure, Recorded, Setting, Size, Table
+from dorax.study.experiment import Answer, Condition, Experiment, Finding, Job, Measure, Recorded, Setting, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import Times, difference_of_shares, first_times, median, ratio_of_medians, share
 
@@ -320,8 +320,12 @@ EXPERIMENT = Experiment(
     order=120,
     finding=Finding(
         "Do more runs of PPO in Stable-Baselines3 solve a deep sea with E-values than without a bonus?",
-        f"PPO, deep sea of 20: more runs solve it with {E_VALUES} than with {NONE}",
-        "share of runs that solve it higher by {}",
+        [
+            Answer(
+                f"PPO, deep sea of 20: more runs solve it with {E_VALUES} than with {NONE}",
+                "share of runs that solve it higher by {}",
+            )
+        ],
     ),
     size=Size(seeds=6, tuning_seeds=2),
     quick=Size(seeds=1, fraction=0.05),

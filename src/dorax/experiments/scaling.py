@@ -16,7 +16,7 @@ from dorax.engine.training import Training
 from dorax.mdps import MDP
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, time_ratio
-from dorax.study.experiment import AXES, Axis, Condition, Experiment, Finding, Size, Table
+from dorax.study.experiment import AXES, Answer, Axis, Condition, Experiment, Finding, Size, Table
 from dorax.study.measures import THRESHOLD, times_to_threshold
 from dorax.study.results import LeftOut, Results
 from dorax.study.statistics import Interval, Times, bootstrap, median
@@ -391,8 +391,12 @@ EXPERIMENT = Experiment(
     order=70,
     finding=Finding(
         "As a deep sea grows, does the time to solve it grow more slowly with E-values than with visits?",
-        "on deep sea, time grows more slowly with LLL softmax, E-values than with visits (by episode)",
-        "exponent smaller by {}",
+        [
+            Answer(
+                "on deep sea, time grows more slowly with LLL softmax, E-values than with visits (by episode)",
+                "exponent smaller by {}",
+            )
+        ],
     ),
     size=Size(seeds=24, tuning_seeds=12),
     tables=tables,

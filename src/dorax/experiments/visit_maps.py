@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from dorax.experiments import _maps
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Condition, Experiment, Finding, Size, Table
+from dorax.study.experiment import Answer, Condition, Experiment, Finding, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import mean
 
@@ -114,8 +114,12 @@ EXPERIMENT = Experiment(
     order=75,
     finding=Finding(
         "Without propagation, do E-values count visits in the last ten episodes, too?",
-        "visits and E-values make similar maps, last ten episodes (change), logistic form",
-        "rank correlation {}",
+        [
+            Answer(
+                "visits and E-values make similar maps, last ten episodes (change), logistic form",
+                "rank correlation {}",
+            )
+        ],
     ),
     size=Size(seeds=20),
     quick=Size(seeds=4, fraction=0.03),

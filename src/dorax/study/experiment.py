@@ -20,6 +20,7 @@ __all__ = [
     "AXES",
     "FULL",
     "QUICK",
+    "Answer",
     "Axis",
     "Condition",
     "Experiment",
@@ -215,18 +216,35 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """An experiment in one row: a question, and the claim whose verdict answers it.
+class Answer:
+    """A claim whose verdict answers the question of a finding: "yes" if it holds and "no" if it fails.
 
     Attributes:
-        question: answered "yes" if the claim holds and "no" if it fails.
-        claim: text of one of the experiment's claims.
+        claim: text of the claim.
         effect: the effect size in words, with `{}` for the claim's value.
+        label: what this answer is about, if there are several.
+        case: the case whose value is shown; by default the one that decides.
+        experiment: the claim's experiment, if it is another one.
+    """
+
+    claim: str
+    effect: str
+    label: str = ""
+    case: str = ""
+    experiment: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A statement of the paper, or of ours, in one row of the README.
+
+    Attributes:
+        question: the statement as a question.
+        answers: the claims that answer it.
     """
 
     question: str
-    claim: str
-    effect: str
+    answers: Sequence[Answer]
 
 
 @dataclass(frozen=True)
