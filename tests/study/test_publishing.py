@@ -73,6 +73,7 @@ def test_a_finding_has_an_answer_for_each_of_its_claims_that_was_judged():
     (found,) = findings({"bridge": bridge}, [with_cases(), cliff])
     assert [(each.label, each.word) for each in found.answers] == [
         ("fitted", "yes"),
-        ("on the cliff", "no (a few runs would change this)"),
+        ("on the cliff", "no"),
     ]
     assert found.answers[0].effect == "3 times (2.5 to 4; 50 seeds)"
+    assert found.answers[1].effect == "2 times (0.1 to 0.2; 50 seeds; a few runs would change this)"

@@ -85,8 +85,7 @@ def effect(answer: Answer, row: Row) -> str:
     cases = {each["case"]: each for each in row.get("cases", ())}
     numbers = cases.get(answer.case, row)
     low, high = numbers["low"], numbers["high"]
-    remark = f"; {row['remark']}" if "remark" in row else ""
-    seeds = f"{numbers['seeds']} seed{'s' if numbers['seeds'] != 1 else ''}{remark}"
+    seeds = f"{numbers['seeds']} seed{'s' if numbers['seeds'] != 1 else ''}{_remarks(row)}"
     if row.get("kind") == "mathematics":
         return f"{answer.effect.format(number(numbers['value']))} (mathematics, checked)"
     if low is None and high is None:
@@ -130,5 +129,15 @@ def interval(row: Row) -> str:
 
 
 def _given(answer: Answer, row: Row) -> Given:
-    word = f"{_WORDS[row['verdict']]}{' (a few runs would change this)' if row.get('is_fragile') else ''}"
-    return Given(answer.label, word, row["verdict"], effect(answer, row))
+    return Given(answer.label, _WORDS[row["verdict"]], row["verdict"], effect(answer, row))
+
+
+def _remarks(row: Row) -> str:
+    """What to know about a verdict, in short; the row itself has the details."""
+    remarks = ["a few runs would change this"] if row.get("is_fragile") else []
+    remarks += [_in_short(row["remark"])] if "remark" in row else []
+    return "".join(f"; {remark}" for remark in remarks)
+
+
+def _in_short(remark: str) -> str:
+    return "recorded runs, not checked against the current code" if "not checked" in remark else remark
