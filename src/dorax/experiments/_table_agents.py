@@ -240,15 +240,17 @@ def rival_claims(rates: Sequence[float]) -> list[Claim]:
     """Claim that LLL softmax on E-values converges before each of the rivals that explore by optimism or novelty.
 
     Args:
-        rates: learning rates.
+        rates: learning rates, the larger first.
 
     Returns:
         The claims.
     """
     ours = "LLL softmax, E-values"
+    # UCB-H has learning rates of its own.
+    against = {OPTIMISTIC: rates, NOVELTY: rates, UCB_H: rates[:1]}
     return [
-        converges_before(f"LLL softmax on E-values converges before {rival}", {"": (ours, rival)}, rates)
-        for rival in (OPTIMISTIC, NOVELTY, UCB_H)
+        converges_before(f"LLL softmax on E-values converges before {rival}", {"": (ours, rival)}, of)
+        for rival, of in against.items()
     ]
 
 
