@@ -17,7 +17,7 @@ from dorax.agents.acting import chosen_action, single_view
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
-from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_finite
+from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_finite, check_probability
 from dorax.core.counters import ApproximableCounter, ApproximatedCounter
 from dorax.core.rules import Rule
 from dorax.core.targets import q_target
@@ -42,7 +42,7 @@ class LinearAgent(eqx.Module):
         counter: counts visits: `EValues` in one of its forms or `Visits`; None for no counts.
         bonus: turns counts into reward, such as `InverseRootCount`; None for no bonus.
         features: the tiles.
-        learning_rate: step size of Q.
+        learning_rate: step size of Q, from 0 to 1.
         discount: the paper's gamma.
         initial_scale: standard deviation of the initial weights of Q.
         initial_value: initial value of Q. With one that no return exceeds and a greedy rule,
@@ -63,7 +63,7 @@ class LinearAgent(eqx.Module):
     novelty_discount: Array | None = None
 
     def __check_init__(self) -> None:
-        check_at_least("learning_rate", self.learning_rate, 0)
+        check_probability("learning_rate", self.learning_rate)  # a larger step overshoots, and diverges
         check_discount("discount", self.discount)
         check_at_least("initial_scale", self.initial_scale, 0)
         check_finite("initial_value", self.initial_value)

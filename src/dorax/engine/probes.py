@@ -83,14 +83,15 @@ class QError(eqx.Module):
     def init(self, algorithm: Any, memory: Any) -> QErrorState:
         mean, variance = self.moments
         initial = algorithm.agent.initial_entry()["q"]
-        error = jnp.asarray((initial - mean) ** 2 + variance, float)
+        error = jnp.asarray(_bounded(initial - mean) ** 2 + variance, float)
         return QErrorState(error, jnp.zeros(()), error)
 
     def watch(self, state: QErrorState, step: Step, change: Change | None, observation: Any) -> QErrorState:
         assert change is not None
         optimum, weight = self.answer[step.features[0], step.action[0]]
         gain, loss = (
-            jnp.where(step.learns[0], weight * (value[0] - optimum) ** 2, 0.0) for value in (change.new, change.old)
+            jnp.where(step.learns[0], weight * _bounded(value[0] - optimum) ** 2, 0.0)
+            for value in (change.new, change.old)
         )
         total, lost = _compensated_sum(state.total, state.lost, gain)
         total, lost = _compensated_sum(total, lost, -loss)
@@ -217,3 +218,8 @@ def _compensated_sum(total: Array, lost: Array, term: Array) -> tuple[Array, Arr
     is_total_larger = jnp.abs(total) >= jnp.abs(term)
     larger, smaller = jnp.where(is_total_larger, total, term), jnp.where(is_total_larger, term, total)
     return updated, lost + ((larger - updated) + smaller)
+
+
+def _bounded(difference: Array) -> Array:
+    """Bound a difference so far that its square is finite."""
+    return jnp.clip(difference, -1e18, 1e18)

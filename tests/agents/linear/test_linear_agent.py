@@ -299,7 +299,7 @@ def test_with_one_tile_a_state_novelty_has_the_values_that_it_has_in_tables():
         for i, seed in enumerate([0, 5]):
             learner, lengths = walk_with_tables(table, seed)
             np.testing.assert_array_equal(data["length"][i], lengths)
-            expected = np.stack([learner.q_table, learner.count_table, learner.novelty_table], axis=-1)
+            expected = np.stack([learner.q_table, learner.count_table, np.asarray(learner.novelty_table)], axis=-1)
             np.testing.assert_allclose(weights[i, :5], expected, rtol=1e-9)
             np.testing.assert_allclose(weights[i, 5:, :, 2], 0.3 / (1 - 0.8))
 

@@ -16,6 +16,7 @@ from dorax.core.methods import plain_method
 from dorax.core.targets import q_target
 
 Entry = dict[str, Array]
+_WIDEST = 1e30  # the product of a large scale and a long horizon would overflow
 
 
 class Visit(NamedTuple):
@@ -183,7 +184,7 @@ class HoeffdingQLearning(eqx.Module):
         q, visits = entry["q"], entry["visits"] + 1
         xp = namespace(q, self.horizon, self.scale)
         best_value = xp.minimum(visit.best_value, self.largest_value)
-        width = self.scale * self.horizon * xp.sqrt(self.horizon / visits)
+        width = xp.minimum(self.scale * self.horizon * xp.sqrt(self.horizon / visits), _WIDEST)
         target = visit._replace(best_value=best_value).target() + width
         return {"q": q + (self.horizon + 1) / (self.horizon + visits) * (target - q), "visits": visits}, shared
 
