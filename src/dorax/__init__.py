@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from dorax.agents.atari import AtariAgent, DensityModel
     from dorax.agents.deep import DeepAgent
     from dorax.agents.linear import LinearAgent
-    from dorax.agents.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
+    from dorax.agents.tabular import (
+        DelayedQLearning,
+        HoeffdingQLearning,
+        NoveltyQLearning,
+        QLearning,
+        TabularAgent,
+        TabularLearner,
+    )
     from dorax.engine.devices import use_all_cores
     from dorax.engine.host import HostOptions
     from dorax.engine.probes import Maps
@@ -50,11 +57,11 @@ envs.register()
 
 __all__ = [
     "LLL", "UCB", "AtariAgent", "ConstantBonus", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel",
-    "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HostOptions",
-    "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE", "KWinners",
-    "Learner", "LinearAgent", "LinearSchedule", "Maps", "PiecewiseSchedule", "QLearning", "Result", "Sample", "Softmax",
-    "Table", "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose", "envs",
-    "evaluate", "grid", "load", "mdps", "play", "train", "use_all_cores",
+    "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HoeffdingQLearning",
+    "HostOptions", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE", "KWinners", "Learner",
+    "LinearAgent", "LinearSchedule", "Maps", "NoveltyQLearning", "PiecewiseSchedule", "QLearning", "Result", "Sample",
+    "Softmax", "Table", "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose",
+    "envs", "evaluate", "grid", "load", "mdps", "play", "train", "use_all_cores",
 ]  # fmt: skip
 
 # Imported on first use, so that `import dorax` stays fast.
@@ -62,7 +69,9 @@ _HOMES = {
     "agents.atari": ("AtariAgent", "DensityModel"),
     "agents.deep": ("DeepAgent",),
     "agents.linear": ("LinearAgent",),
-    "agents.tabular": ("DelayedQLearning", "QLearning", "TabularAgent", "TabularLearner"),
+    "agents.tabular": (
+        "DelayedQLearning", "HoeffdingQLearning", "NoveltyQLearning", "QLearning", "TabularAgent", "TabularLearner",
+    ),
     "engine.devices": ("use_all_cores",),
     "engine.host": ("HostOptions",),
     "engine.probes": ("Maps",),

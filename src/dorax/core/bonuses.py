@@ -1,17 +1,21 @@
 """Exploration bonuses, added to the reward that Q learns from.
 
 A bonus is a function of the count *after* the visit: before it, the count may be 0 and the bonus infinite.
-Reported returns never include it.
+Reported returns never include it. After a visit a count is at least about (1 - gamma_E) / 17, in single precision some
+1e-9; less than that is rounding error, and is raised to it, so that a bonus is always finite.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import equinox as eqx
 
 from dorax.core.arrays import Array, as_float, namespace
 from dorax.core.checks import check_at_least, check_finite
+
+_LEAST_COUNT = 1e-10
+_LEAST_LOG_E = 1e-20
 
 
 class Bonus(Protocol):
@@ -38,7 +42,7 @@ class InverseCount(eqx.Module):
         """Return the bonus for counts after the visit; `learning_rate` is that of the counter."""
         del learning_rate
         xp = namespace(count)
-        return as_float(self.scale, xp, like=count) / count
+        return as_float(self.scale, xp, like=count) / _at_least(count, _LEAST_COUNT, xp)
 
 
 class InverseRootCount(eqx.Module):
@@ -60,6 +64,7 @@ class InverseRootCount(eqx.Module):
         """Return the bonus for counts after the visit; `learning_rate` is that of the counter."""
         del learning_rate
         xp = namespace(count)
+        count = _at_least(count, _LEAST_COUNT, xp)
         return as_float(self.scale, xp, like=count) / xp.sqrt(count + as_float(self.floor, xp, like=count))
 
 
@@ -82,7 +87,7 @@ class InverseRootLogE(eqx.Module):
         """Return the bonus for counts after the visit; `learning_rate` is that of the counter."""
         xp = namespace(count)
         rate = as_float(learning_rate, xp, like=count)
-        minus_log_e = -xp.log1p(-rate) * count
+        minus_log_e = _at_least(-xp.log1p(-rate) * count, _LEAST_LOG_E, xp)
         return as_float(self.scale, xp, like=count) / xp.sqrt(minus_log_e + as_float(self.floor, xp, like=count))
 
 
@@ -103,3 +108,8 @@ class ConstantBonus(eqx.Module):
         del learning_rate
         xp = namespace(count)
         return xp.zeros_like(count) + as_float(self.scale, xp, like=count)
+
+
+def _at_least(numbers: Array, least: float, xp: Any) -> Array:
+    """Raise numbers to the least that is not a rounding error."""
+    return xp.maximum(numbers, as_float(least, xp, like=numbers))

@@ -7,6 +7,12 @@ from typing import Any
 
 import numpy as np
 
+# Numbers are used in single precision and multiplied with each other, so huge ones would overflow, and rates next to 0
+# or 1 would round to them.
+LARGEST = 1e18
+_SMALLEST_RATE = 1e-30
+_BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
+
 Numbers = np.ndarray[Any, np.dtype[Any]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -29,7 +35,7 @@ def in_brief(thing: Any) -> str:
 
 
 def check_numbers(name: str, value: Any, allowed: str, is_allowed: Callable[[Numbers], Flags]) -> None:
-    """Raise unless every number in `value` is finite and allowed.
+    """Raise unless every number in `value` is finite, at most 1e18 in size, and allowed.
 
     Values that are being traced by JAX are not checked. For a schedule, both ends are.
 
@@ -40,7 +46,7 @@ def check_numbers(name: str, value: Any, allowed: str, is_allowed: Callable[[Num
         is_allowed: given an array, returns which of its elements are allowed.
 
     Raises:
-        InvalidInput: if a number is NaN, infinite or not allowed, or if `value` is not numeric.
+        InvalidInput: if a number is NaN, infinite, huge or not allowed, or if `value` is not numeric.
     """
     value = getattr(value, "ends", value)
     try:
@@ -54,10 +60,13 @@ def check_numbers(name: str, value: Any, allowed: str, is_allowed: Callable[[Num
     bad = ~(np.isfinite(numbers) & is_allowed(numbers))
     if np.any(bad):
         raise InvalidInput(f"{name} is {numbers[bad].flat[0]}; allowed: {allowed}")
+    huge = np.abs(numbers) > LARGEST
+    if np.any(huge):
+        raise InvalidInput(f"{name} is {numbers[huge].flat[0]}; allowed: {allowed}, at most {LARGEST:g} in size")
 
 
 def check_rate(name: str, value: Any) -> None:
-    """Raise `InvalidInput` unless all numbers are strictly between 0 and 1.
+    """Raise `InvalidInput` unless all numbers are strictly between 0 and 1, also in single precision.
 
     Args:
         name: name of the argument, for the message.
@@ -65,13 +74,14 @@ def check_rate(name: str, value: Any) -> None:
     """
 
     def is_allowed(x: Numbers) -> Flags:
-        return (x > 0) & (x < 1)
+        return (x >= _SMALLEST_RATE) & _is_below_one(x)
 
-    check_numbers(name, value, "a number strictly between 0 and 1", is_allowed)
+    allowed = f"a number strictly between 0 and 1 (from {_SMALLEST_RATE:g} to {_BELOW_ONE:.8f}, for single precision)"
+    check_numbers(name, value, allowed, is_allowed)
 
 
 def check_discount(name: str, value: Any) -> None:
-    """Raise `InvalidInput` unless all numbers are in [0, 1).
+    """Raise `InvalidInput` unless all numbers are in [0, 1), also in single precision.
 
     Args:
         name: name of the argument, for the message.
@@ -79,9 +89,16 @@ def check_discount(name: str, value: Any) -> None:
     """
 
     def is_allowed(x: Numbers) -> Flags:
-        return (x >= 0) & (x < 1)
+        return (x >= 0) & _is_below_one(x)
 
-    check_numbers(name, value, "a number from 0 up to, but not including, 1", is_allowed)
+    allowed = f"a number from 0 up to, but not including, 1 (at most {_BELOW_ONE:.8f}, for single precision)"
+    check_numbers(name, value, allowed, is_allowed)
+
+
+def _is_below_one(x: Numbers) -> Flags:
+    """Whether numbers are below 1 after rounding to single precision."""
+    with np.errstate(over="ignore"):
+        return np.asarray(x).astype(np.float32) < 1
 
 
 def check_probability(name: str, value: Any) -> None:

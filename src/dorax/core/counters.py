@@ -20,6 +20,7 @@ from dorax.core.checks import Flags, InvalidInput, Numbers, check_discount, chec
 from dorax.core.counts import next_count
 from dorax.core.methods import plain_method
 
+_LARGEST_COUNT = 1e30  # of the logistic form
 _RATE = 0.5  # default alpha_E of function approximators
 
 
@@ -187,7 +188,9 @@ class EValues(eqx.Module):
         output = as_float(output, xp)
         if self.form == "count":
             return xp.maximum(output, xp.zeros_like(output))
-        return _softplus(-output, xp) / -xp.log1p(-as_float(self.rate(), xp, like=output))
+        # Bounded, because a tiny rate would make the quotient overflow.
+        decay = -xp.log1p(-as_float(self.rate(), xp, like=output))
+        return xp.minimum(_softplus(-output, xp), _LARGEST_COUNT * decay) / decay
 
     @plain_method
     def visited_count(self, output: Array, error: Array) -> Array:

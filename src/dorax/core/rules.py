@@ -17,6 +17,8 @@ from dorax.core.arrays import Array, as_float, draw, namespace
 from dorax.core.checks import InvalidInput, check_at_least
 from dorax.core.policies import Policy
 
+_LEAST_COUNT = 1e-30
+
 
 class Rule(Protocol):
     """How an agent chooses actions."""
@@ -116,8 +118,11 @@ class UCB(eqx.Module):
 
 
 def _one_if_untried(counts: Array, xp: Any) -> Array:
-    """Replace counts of untried actions by 1. They are only compared with each other, so any constant would do."""
-    return xp.where(counts > 0, counts, 1.0)
+    """Replace counts of untried actions by 1. They are only compared with each other, so any constant would do.
+
+    Counts next to 0, which function approximators may have, are raised so far that their inverse is finite.
+    """
+    return xp.where(counts > 0, xp.maximum(counts, as_float(_LEAST_COUNT, xp, like=counts)), 1.0)
 
 
 def _untried_first(is_allowed: Array, counts: Array, xp: Any) -> Array:

@@ -44,7 +44,8 @@ class QError(eqx.Module):
     Attributes:
         answer: Q* and the weight of every pair.
         moments: weighted mean and variance of Q*.
-        until: end a run after an episode with an error of at most this fraction of the initial one; -1 for never.
+        until: end a run after an episode with an error of at most this fraction of the initial one, and of that of
+            Q = 0; -1 for never.
         columns: `q_error`.
         marks: None, because the probe takes no snapshots.
     """
@@ -81,15 +82,16 @@ class QError(eqx.Module):
 
     def init(self, algorithm: Any, memory: Any) -> QErrorState:
         mean, variance = self.moments
-        initial = algorithm.agent.update.initial_entry(algorithm.agent.discount)["q"]
-        error = jnp.asarray((initial - mean) ** 2 + variance, float)
+        initial = algorithm.agent.initial_entry()["q"]
+        error = jnp.asarray(_bounded(initial - mean) ** 2 + variance, float)
         return QErrorState(error, jnp.zeros(()), error)
 
     def watch(self, state: QErrorState, step: Step, change: Change | None, observation: Any) -> QErrorState:
         assert change is not None
         optimum, weight = self.answer[step.features[0], step.action[0]]
         gain, loss = (
-            jnp.where(step.learns[0], weight * (value[0] - optimum) ** 2, 0.0) for value in (change.new, change.old)
+            jnp.where(step.learns[0], weight * _bounded(value[0] - optimum) ** 2, 0.0)
+            for value in (change.new, change.old)
         )
         total, lost = _compensated_sum(state.total, state.lost, gain)
         total, lost = _compensated_sum(total, lost, -loss)
@@ -99,7 +101,8 @@ class QError(eqx.Module):
         return (state.now,)
 
     def enough(self, state: QErrorState) -> Bool[Array, ""]:
-        return (self.until >= 0) & (state.now <= self.until * state.at_start)
+        mean, variance = self.moments
+        return (self.until >= 0) & (state.now <= self.until * jnp.minimum(state.at_start, mean**2 + variance))
 
     def summary(self, state: Any) -> Mapping[str, Any]:
         mean, variance = np.asarray(self.moments, np.float64)
@@ -215,3 +218,8 @@ def _compensated_sum(total: Array, lost: Array, term: Array) -> tuple[Array, Arr
     is_total_larger = jnp.abs(total) >= jnp.abs(term)
     larger, smaller = jnp.where(is_total_larger, total, term), jnp.where(is_total_larger, term, total)
     return updated, lost + ((larger - updated) + smaller)
+
+
+def _bounded(difference: Array) -> Array:
+    """Bound a difference so far that its square is finite."""
+    return jnp.clip(difference, -1e18, 1e18)

@@ -10,11 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dorax.agents.linear import LinearAgent
-from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax
+from dorax.core import LLL, EpsilonGreedy, EValues, InverseRootCount, Sample, Softmax
 from dorax.engine.training import Training
+from dorax.experiments._table_agents import NOVELTY, OPTIMISTIC
 from dorax.features.specs import Tiles
 from dorax.study import figures
-from dorax.study.claims import Claim, Estimate, fails_to_converge, faster, time_ratio
+from dorax.study.claims import Claim, Estimate, by_axes, fails_to_converge, faster, together
 from dorax.study.experiment import AXES, Condition, Size, Table
 from dorax.study.measures import SUCCESS
 from dorax.study.results import Results
@@ -29,6 +30,7 @@ REPLAYED_LOGISTIC, REPLAYED_COUNT = f"{LOGISTIC}, from replay", f"{COUNT}, from 
 TEMPERATURES = (0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 1.0, 3.0)
 FEW_TEMPERATURES = (0.1, 0.2, 0.4, 1.0)
 LOW_TEMPERATURES = (0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.1, 1.0)
+INITIAL_VALUES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.7)
 STYLES: dict[str, dict[str, Any]] = {
     SOFTMAX: {"color": figures.COLOURS[7], "linestyle": ":"},
@@ -41,7 +43,11 @@ STYLES: dict[str, dict[str, Any]] = {
     TUNED_COUNT: {"color": figures.COLOURS[0], "linestyle": "-"},
     REPLAYED_LOGISTIC: {"color": figures.COLOURS[1], "linestyle": "-."},
     REPLAYED_COUNT: {"color": figures.COLOURS[0], "linestyle": "-."},
+    OPTIMISTIC: {"color": figures.COLOURS[3], "linestyle": "-."},
+    NOVELTY: {"color": figures.COLOURS[2], "linestyle": "-."},
 }
+TOLD = {OPTIMISTIC: "the largest return, 1; its initial value is fitted around that"}
+BEFORE_EPSILON_GREEDY = "γ_E > 0 gets there before ε-greedy"
 
 
 def logistic(discount: float, step_size: float = 0.5) -> EValues:
@@ -71,9 +77,10 @@ def count(discount: float, step_size: float = 1.0) -> EValues:
 
 
 def by_tiles(tiles: int | tuple[int, ...]) -> dict[str, tuple[LinearAgent, Mapping[str, Sequence[float]]]]:
-    """Create the paper's four agents with tile coding, with E in both forms.
+    """Create the paper's four agents with tile coding, with E in both forms, and two rivals.
 
-    Step sizes are those of the authors' linear code. Two more agents also fit how fast E learns.
+    Step sizes are those of the authors' linear code. Two more agents also fit how fast E learns. Agents that fit one
+    number have eight settings, and those that fit two have sixteen.
 
     Args:
         tiles: tiles per dimension.
@@ -85,8 +92,13 @@ def by_tiles(tiles: int | tuple[int, ...]) -> dict[str, tuple[LinearAgent, Mappi
     for_logistic = {"temperature": FEW_TEMPERATURES, "counter.step_size": (0.5, 2.0, 8.0, 16.0)}
     for_count = {"temperature": FEW_TEMPERATURES, "counter.learning_rate": (0.05, 0.1, 0.2, 0.5)}
 
-    def agent(rule: Any, counter: EValues | None = None) -> LinearAgent:
-        return LinearAgent(rule, counter, features=Tiles(tiles), learning_rate=0.1, discount=0.99)
+    for_novelty = {"bonus.scale": (0.01, 0.03, 0.1, 0.3), "novelty_discount": (0.8, 0.9, 0.97, 0.99)}
+
+    def agent(rule: Any, counter: EValues | None = None, **options: Any) -> LinearAgent:
+        return LinearAgent(rule, counter, features=Tiles(tiles), learning_rate=0.1, discount=0.99, **options)
+
+    greedy = Sample(EpsilonGreedy(0.0))
+    novelty = agent(greedy, count(0.0), bonus=InverseRootCount(0.1), novelty_discount=0.9)
 
     return {
         SOFTMAX: (agent(Sample(Softmax(1.0))), {"temperature": LOW_TEMPERATURES}),
@@ -97,6 +109,8 @@ def by_tiles(tiles: int | tuple[int, ...]) -> dict[str, tuple[LinearAgent, Mappi
         COUNT: (agent(lll, count(0.99)), temperature),
         TUNED_LOGISTIC: (agent(lll, logistic(0.99)), for_logistic),
         TUNED_COUNT: (agent(lll, count(0.99)), for_count),
+        OPTIMISTIC: (agent(greedy, initial_value=1.0), {"initial_value": INITIAL_VALUES}),
+        NOVELTY: (novelty, for_novelty),
     }
 
 
@@ -136,6 +150,9 @@ def comparison(
     ]
 
 
+FORMS = {"logistic form": (LOGISTIC, PLAIN_LOGISTIC), "count form": (COUNT, PLAIN_COUNT)}  # γ_E > 0, γ_E = 0
+
+
 def claims(episodes: int, soon: int, given: str = "as given") -> list[Claim]:
     """Create the paper's claims, and claims that compare the two forms of E.
 
@@ -147,32 +164,72 @@ def claims(episodes: int, soon: int, given: str = "as given") -> list[Claim]:
     Returns:
         The claims.
     """
-    forms = {"logistic": (LOGISTIC, PLAIN_LOGISTIC), "count": (COUNT, PLAIN_COUNT)}
-    found = [fails_to_converge(SOFTMAX, episodes, f"softmax does not solve it within {episodes} episodes", SUCCESS)]
-    for form, (propagating, _) in forms.items():
-        text = f"γ_E > 0 quickly solves it, {form} form: most runs within {soon} episodes"
-        found.append(Claim(text, fails_to_converge(propagating, soon, measure=SUCCESS).estimate, above=0.5))
-    for axis in AXES:
-        for form, (propagating, plain) in forms.items():
-            for slow, words in ((plain, "γ_E = 0"), (EPSILON_GREEDY, EPSILON_GREEDY), (SOFTMAX, SOFTMAX)):
-                text = f"γ_E > 0 gets there before {words}, {form} form (by {axis})"
-                found.append(faster(propagating, slow, axis, text, SUCCESS))
-        text = f"the count form gets there before the logistic form, {given} (by {axis})"
-        found.append(faster(COUNT, LOGISTIC, axis, text, SUCCESS))
-    text = f"the count form fails less than the logistic form over the whole run, {given}"
-    return [*found, fails_less(COUNT, LOGISTIC, text)]
+
+    def solves_soon(name: str) -> Claim:
+        return Claim("", fails_to_converge(name, soon, measure=SUCCESS).estimate, above=0.5)
+
+    return [
+        fails_to_converge(SOFTMAX, episodes, f"softmax does not solve it within {episodes} episodes", SUCCESS),
+        together(
+            f"γ_E > 0 quickly solves it: most runs within {soon} episodes",
+            {form: solves_soon(propagating) for form, (propagating, _) in FORMS.items()},
+        ),
+        gets_there_before("γ_E > 0 gets there before γ_E = 0", FORMS),
+        gets_there_before(BEFORE_EPSILON_GREEDY, {form: (ours, EPSILON_GREEDY) for form, (ours, _) in FORMS.items()}),
+        by_axes(
+            lambda axis: faster(COUNT, LOGISTIC, axis, measure=SUCCESS),
+            f"the count form gets there before the logistic form, {given}",
+        ),
+        fails_less(COUNT, LOGISTIC, f"the count form fails less than the logistic form over the whole run, {given}"),
+    ]
 
 
 def fitted_claims() -> list[Claim]:
     """Create claims that compare the two forms of E when the learning speed of both is fitted as well."""
-    beats = "the count form gets there before the logistic form, the pace of both fitted"
-    keeps_up = "the count form as given needs at most twice the time of the logistic form with its pace fitted"
-    found: list[Claim] = []
-    for axis in AXES:
-        found.append(faster(TUNED_COUNT, TUNED_LOGISTIC, axis, f"{beats} (by {axis})", SUCCESS))
-        found.append(time_ratio(f"{keeps_up} (by {axis})", COUNT, TUNED_LOGISTIC, axis, below=2.0, measure=SUCCESS))
-    text = "the count form fails less than the logistic form over the whole run, the pace of both fitted"
-    return [*found, fails_less(TUNED_COUNT, TUNED_LOGISTIC, text)]
+    fitted = "the pace of both fitted"
+    return [
+        by_axes(
+            lambda axis: faster(TUNED_COUNT, TUNED_LOGISTIC, axis, measure=SUCCESS),
+            f"the count form gets there before the logistic form, {fitted}",
+        ),
+        fails_less(
+            TUNED_COUNT,
+            TUNED_LOGISTIC,
+            f"the count form fails less than the logistic form over the whole run, {fitted}",
+        ),
+    ]
+
+
+def rival_claims() -> list[Claim]:
+    """Claim that γ_E > 0 gets there before the rivals, each against agents with as many settings."""
+    return [
+        gets_there_before(
+            f"γ_E > 0 gets there before {OPTIMISTIC}",
+            {form: (ours, OPTIMISTIC) for form, (ours, _) in FORMS.items()},
+        ),
+        gets_there_before(
+            f"γ_E > 0, its pace fitted, gets there before {NOVELTY}",
+            {"logistic form": (TUNED_LOGISTIC, NOVELTY), "count form": (TUNED_COUNT, NOVELTY)},
+        ),
+    ]
+
+
+def gets_there_before(text: str, pairs: Mapping[str, tuple[str, str]]) -> Claim:
+    """Claim that agents solve the problem before others, by episode and by step.
+
+    Args:
+        text: the claim in words.
+        pairs: for each case by name, the faster and the slower agent.
+
+    Returns:
+        The claim.
+    """
+    cases = {
+        f"{name}, by {axis}": faster(fast, slow, axis, measure=SUCCESS)
+        for name, (fast, slow) in pairs.items()
+        for axis in AXES
+    }
+    return together(text, cases)
 
 
 def fails_less(better: str, worse: str, text: str) -> Claim:
@@ -236,7 +293,7 @@ def _draw_tests(panel: Axes, data: Any, **style: Any) -> None:
 
 
 def tables(results: Results) -> Sequence[Table]:
-    """Create a table of the success rates at the end of the runs."""
+    """Create a table of the success rates at the end of the runs, and one of what each agent is told."""
     rows = []
     for result in results:
         data = result.data("episode")
@@ -253,7 +310,11 @@ def tables(results: Results) -> Sequence[Table]:
         "success of the last ten greedy tests",
         "steps per episode",
     )
-    return [Table("At the end of the runs fitted by episode", header, rows)]
+    told = [(result.name, TOLD.get(result.name, "nothing")) for result in results]
+    return [
+        Table("At the end of the runs fitted by episode", header, rows),
+        Table("What each agent is told", ("agent", "told"), told),
+    ]
 
 
 def _words(interval: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dorax.envs import SparseAcrobot
 from dorax.experiments import _continuous_agents
-from dorax.study.experiment import Answer, Condition, Experiment, Finding, Size
+from dorax.study.experiment import Condition, Experiment, Size
 
 EPISODES = 300
 
@@ -25,13 +25,13 @@ EXPERIMENT = Experiment(
     notes="Gymnasium's Acrobot with reward 1 at the goal height and 0 otherwise, 500 steps per episode, 300 episodes; "
     "8 tilings of 6 × 6 × 7 × 7 tiles over angles and velocities. Everything else is as on the mountain car.",
     conditions=conditions,
-    claims=[*_continuous_agents.claims(EPISODES, soon=100), *_continuous_agents.fitted_claims()],
+    claims=[
+        *_continuous_agents.claims(EPISODES, soon=100),
+        *_continuous_agents.fitted_claims(),
+        *_continuous_agents.rival_claims(),
+    ],
     draw=_continuous_agents.draw,
     order=90,
-    finding=Finding(
-        "Does γ_E > 0 solve a sparse Acrobot before ε-greedy, by tile coding?",
-        [Answer("γ_E > 0 gets there before ε-greedy, logistic form (by step)", "{} times as fast, by step")],
-    ),
-    size=Size(seeds=50, tuning_seeds=8),
+    size=Size(seeds=32, tuning_seeds=8),
     tables=_continuous_agents.tables,
 )

@@ -32,15 +32,36 @@ EXPERIMENT = Experiment(
     "successive episodes reach the goal. No agent can need fewer than 18 episodes, which moves ratios towards 1. ε and "
     "temperature are fitted by the failures over the whole run. “As given”: the step size of E is the authors' in the "
     "logistic form, and 1 with α_E = 0.5 in the count form. “Fitted”: the step size of the logistic form, and α_E of "
-    "the count form, are fitted together with the temperature.",
+    "the count form, are fitted together with the temperature. Two rivals are not in the paper: optimistic Q-learning, "
+    "greedy with a fitted initial value, and novelty Q-learning, greedy on the sum of Q and of the values of a bonus "
+    "of scale/√visits, which has weights and a discount of its own; visits are counted by the count form with γ_E = 0. "
+    "Agents that fit one number have 8 settings, those that fit two have 16.",
     conditions=conditions,
-    claims=[*_continuous_agents.claims(EPISODES, soon=200), *_continuous_agents.fitted_claims()],
+    claims=[
+        *_continuous_agents.claims(EPISODES, soon=200),
+        *_continuous_agents.fitted_claims(),
+        *_continuous_agents.rival_claims(),
+    ],
     draw=_continuous_agents.draw,
     order=80,
     finding=Finding(
-        "Does γ_E > 0 solve the sparse mountain car before ε-greedy, by tile coding?",
-        [Answer("γ_E > 0 gets there before ε-greedy, logistic form (by step)", "{} times as fast, by step")],
+        "With tile coding, does γ_E > 0 solve sparse problems before ε-greedy?",
+        [
+            Answer(
+                _continuous_agents.BEFORE_EPSILON_GREEDY,
+                "{} times as fast, by step",
+                label="mountain car",
+                case="logistic form, by step",
+            ),
+            Answer(
+                _continuous_agents.BEFORE_EPSILON_GREEDY,
+                "{} times as fast, by step",
+                label="Acrobot",
+                case="logistic form, by step",
+                experiment="acrobot_agents",
+            ),
+        ],
     ),
-    size=Size(seeds=50, tuning_seeds=8),
+    size=Size(seeds=32, tuning_seeds=8),
     tables=_continuous_agents.tables,
 )

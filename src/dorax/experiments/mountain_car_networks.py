@@ -83,7 +83,7 @@ EXPERIMENT = Experiment(
     order=85,
     finding=Finding(
         "Does γ_E > 0 solve the sparse mountain car before ε-greedy, by two small networks?",
-        [Answer("γ_E > 0 gets there before ε-greedy, logistic form (by step)", "{} times as fast, by step")],
+        [Answer(_continuous_agents.BEFORE_EPSILON_GREEDY, "{} times as fast, by step", case="logistic form, by step")],
     ),
     size=Size(seeds=32, tuning_seeds=8),
     quick=Size(seeds=4, tuning_seeds=2, fraction=0.1),

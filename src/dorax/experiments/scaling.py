@@ -10,22 +10,26 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dorax import mdps
-from dorax.agents.tabular import QLearning, TabularAgent
-from dorax.core import LLL, UCB, EpsilonGreedy, EValues, Sample, Softmax, Visits
+from dorax.agents.tabular import HoeffdingQLearning, NoveltyQLearning, QLearning, TabularAgent
+from dorax.core import LLL, UCB, EpsilonGreedy, EValues, InverseCount, Sample, Softmax, Visits
 from dorax.engine.training import Training
+from dorax.experiments._table_agents import NOVELTY, OPTIMISTIC, UCB_H
 from dorax.mdps import MDP
 from dorax.study import figures
-from dorax.study.claims import Claim, Estimate, time_ratio
+from dorax.study.claims import Claim, Estimate, Estimator, faster
 from dorax.study.experiment import AXES, Answer, Axis, Condition, Experiment, Finding, Size, Table
 from dorax.study.measures import THRESHOLD, times_to_threshold
 from dorax.study.results import LeftOut, Results
-from dorax.study.statistics import Interval, Times, bootstrap, median
+from dorax.study.statistics import UNKNOWN, Interval, Times, bootstrap, difference_of_shares, from_draws, median
 
 LEARNING_RATE = 0.5
 RESAMPLES = 2000
 RULES = ("LLL softmax", "UCB")
-LIMITS = {"epsilon": (1.0,)}
-QUICK_AGENTS = ("ε-greedy", "LLL softmax, visits", "LLL softmax, E-values", "optimistic Q-learning")  # of a quick run
+OURS = "LLL softmax, E-values"
+WIDTHS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)  # grid of UCB-H
+LIMITS = {"epsilon": (1.0,), "update.scale": (0.0,)}
+QUICK_AGENTS = ("ε-greedy", "LLL softmax, visits", OURS, OPTIMISTIC)  # of a quick run
+BEFORE_OPTIMISM = f"LLL softmax on E-values solves the largest problems before {OPTIMISTIC}"
 
 
 @dataclass(frozen=True)
@@ -37,18 +41,25 @@ class Family:
         symbol: symbol of the size.
         sizes: the sizes.
         make: creates the MDP of a size.
-        optimistic_value: initial value for optimistic Q-learning.
+        largest_return: largest possible return.
         temperatures: grid of temperatures.
         scales: grid of UCB's scale.
+        novelty_scales: grid of the scale of the bonus of novelty Q-learning.
     """
 
     name: str
     symbol: str
     sizes: Sequence[int]
     make: Callable[[int], MDP]
-    optimistic_value: float
+    largest_return: float
     temperatures: Sequence[float]
     scales: Sequence[float]
+    novelty_scales: Sequence[float]
+
+    @property
+    def initial_values(self) -> Sequence[float]:
+        """Grid of the initial values of optimistic Q-learning."""
+        return [share * self.largest_return for share in (0.5, 0.8, 0.9, 1.0, 2.0)]
 
 
 BRIDGE = Family(
@@ -56,18 +67,20 @@ BRIDGE = Family(
     symbol="k",
     sizes=(4, 6, 9, 14, 21, 32),
     make=mdps.bridge,
-    optimistic_value=10.0,
+    largest_return=10.0,
     temperatures=(0.3, 1.0, 3.0, 10.0, 30.0),
     scales=(0.1, 1.0, 10.0, 30.0, 100.0),
+    novelty_scales=(0.03, 0.1, 0.3, 1.0, 3.0),
 )
 DEEP_SEA = Family(
     name="deep sea",
     symbol="N",
     sizes=(4, 6, 8, 12, 18, 26),
     make=mdps.deep_sea,
-    optimistic_value=1.0,
+    largest_return=1.0,
     temperatures=(0.003, 0.01, 0.1, 1.0, 10.0),
     scales=(0.01, 0.1, 1.0, 10.0, 100.0),
+    novelty_scales=(0.001, 0.003, 0.01, 0.03, 0.1),
 )
 FAMILIES = (BRIDGE, DEEP_SEA)
 
@@ -75,10 +88,16 @@ STYLES: dict[str, dict[str, Any]] = {
     "ε-greedy": {"color": figures.COLOURS[1], "linestyle": ":"},
     "softmax": {"color": figures.COLOURS[0], "linestyle": ":"},
     "LLL softmax, visits": {"color": figures.COLOURS[0], "linestyle": "--"},
-    "LLL softmax, E-values": {"color": figures.COLOURS[0], "linestyle": "-"},
+    OURS: {"color": figures.COLOURS[0], "linestyle": "-"},
     "UCB, visits": {"color": figures.COLOURS[2], "linestyle": "--", "marker": "s", "fillstyle": "none"},
     "UCB, E-values": {"color": figures.COLOURS[2], "linestyle": "-", "marker": "s", "fillstyle": "none"},
-    "optimistic Q-learning": {"color": figures.COLOURS[3], "linestyle": "-."},
+    OPTIMISTIC: {"color": figures.COLOURS[3], "linestyle": "-."},
+    NOVELTY: {"color": figures.COLOURS[4], "linestyle": "-."},
+    UCB_H: {"color": figures.COLOURS[6], "linestyle": "-."},
+}
+TOLD = {
+    OPTIMISTIC: "the largest return, fitted around it",
+    UCB_H: "the largest return and the horizon, 1/(1 − γ) steps",
 }
 
 
@@ -94,19 +113,25 @@ def agents(family: Family, size: int) -> dict[str, tuple[TabularAgent, dict[str,
     """
     discount = 1 - 1 / size
 
-    def agent(rule: Any, counter: Any, initial_value: float = 0.0) -> TabularAgent:
-        learner = QLearning(initial_value)
-        return TabularAgent(rule, counter, None, learner, learning_rate=LEARNING_RATE, discount=discount)
+    plain, greedy = QLearning(), Sample(EpsilonGreedy(0.0))
 
+    def agent(rule: Any, counter: Any, bonus: Any = None, update: Any = plain) -> TabularAgent:
+        return TabularAgent(rule, counter, bonus, update, LEARNING_RATE, discount)
+
+    optimistic = agent(greedy, Visits(), update=QLearning(family.largest_return))
+    novelty = agent(greedy, Visits(), InverseCount(1.0), NoveltyQLearning(discount))
+    hoeffding = agent(greedy, Visits(), update=HoeffdingQLearning(float(size), family.largest_return, 0.01))
     temperatures, scales = {"temperature": family.temperatures}, {"scale": family.scales}
     return {
         "ε-greedy": (agent(Sample(EpsilonGreedy(0.1)), Visits()), {"epsilon": (0.01, 0.1, 0.3, 0.6, 1.0)}),
         "softmax": (agent(Sample(Softmax(1.0)), Visits()), temperatures),
         "LLL softmax, visits": (agent(LLL(Softmax(1.0)), Visits()), temperatures),
-        "LLL softmax, E-values": (agent(LLL(Softmax(1.0)), EValues(discount)), temperatures),
+        OURS: (agent(LLL(Softmax(1.0)), EValues(discount)), temperatures),
         "UCB, visits": (agent(UCB(1.0), Visits()), scales),
         "UCB, E-values": (agent(UCB(1.0), EValues(discount)), scales),
-        "optimistic Q-learning": (agent(Sample(EpsilonGreedy(0.0)), Visits(), family.optimistic_value), {}),
+        OPTIMISTIC: (optimistic, {"initial_value": family.initial_values}),
+        NOVELTY: (novelty, {"bonus.scale": family.novelty_scales}),
+        UCB_H: (hoeffding, {"update.scale": WIDTHS}),
     }
 
 
@@ -207,29 +232,12 @@ def exponent(found: Growth) -> Interval:
     """
     solved = found.sizes[found.is_solved]
     if len(solved) < 3:
-        return Interval(np.nan, np.nan, np.nan)
-    value, draws = found.slopes(solved)
-    return Interval(value, *(float(end) for end in np.quantile(draws, (0.025, 0.975))))
+        return UNKNOWN
+    return from_draws(*found.slopes(solved))
 
 
-def largest_solved(results: Results, agent: str, family: Family, axis: Axis) -> float:
-    """Find the largest size that an agent solves.
-
-    Args:
-        results: results of the experiment.
-        agent: name of the agent.
-        family: kind of problem.
-        axis: whether time is counted in episodes or in steps.
-
-    Returns:
-        The size; 0 if it solves none.
-    """
-    found = growth(results, agent, family, axis)
-    return float(found.sizes[found.is_solved].max()) if found.is_solved.any() else 0.0
-
-
-def exponent_claim(family: Family, rule: str, axis: Axis) -> Claim:
-    """Claim that E-values lower the exponent relative to visits, over the sizes that both solve.
+def exponents_differ(family: Family, rule: str, axis: Axis) -> Estimator:
+    """Estimate by how much E-values lower the exponent relative to visits, over the sizes that both solve.
 
     Args:
         family: kind of problem.
@@ -237,7 +245,7 @@ def exponent_claim(family: Family, rule: str, axis: Axis) -> Claim:
         axis: whether time is counted in episodes or in steps.
 
     Returns:
-        The claim.
+        The estimator.
     """
     ours, theirs = f"{rule}, E-values", f"{rule}, visits"
 
@@ -247,57 +255,89 @@ def exponent_claim(family: Family, rule: str, axis: Axis) -> Claim:
         sizes = ", ".join(f"{size:g}" for size in common)
         words = f"exponent of {family.symbol} in {axis}s to solve, {theirs} less {ours}, over {family.symbol} = {sizes}"
         if len(common) < 3:
-            return Estimate(f"{words}: too few", Interval(np.nan, np.nan, np.nan), results.size.seeds)
+            return Estimate(f"{words}: too few", UNKNOWN, results.size.seeds)
         (our_value, our_draws), (their_value, their_draws) = a.slopes(common), b.slopes(common)
-        low, high = np.quantile(their_draws - np.random.default_rng(1).permutation(our_draws), (0.025, 0.975))
-        return Estimate(words, Interval(their_value - our_value, float(low), float(high)), results.size.seeds)
+        # Independent runs: the draws must not be paired, but both were drawn from the same random numbers.
+        draws = their_draws - np.random.default_rng(1).permutation(our_draws)
+        return Estimate(words, from_draws(their_value - our_value, draws), results.size.seeds)
 
-    text = f"on {family.name}, time grows more slowly with {ours} than with visits (by {axis})"
-    return Claim(text, estimate, above=0.0)
+    return estimate
 
 
-def larger_claim(family: Family, rule: str) -> Claim:
-    """Claim that a rule solves larger problems with E-values than with visits.
+def exponent_claim(family: Family, axes: Sequence[Axis]) -> Claim:
+    """Claim that E-values lower the exponent relative to visits.
 
     Args:
         family: kind of problem.
-        rule: action rule.
+        axes: the axes that are cases of the claim.
 
     Returns:
         The claim.
     """
-    ours, theirs = f"{rule}, E-values", f"{rule}, visits"
-
-    def estimate(results: Results) -> Estimate:
-        a, b = (largest_solved(results, name, family, "step") for name in (ours, theirs))
-        words = f"largest {family.symbol} solved by {ours} ({a:g}) over {theirs} ({b:g}), of those tried; no interval"
-        ratio = a / b if b else np.inf
-        # An agent that solves the largest size tried might solve larger ones.
-        high = np.inf if a == max(growth(results, ours, family, "step").sizes) else ratio
-        return Estimate(words, Interval(ratio, ratio, high), results.size.seeds)
-
-    return Claim(f"on {family.name}, {ours} solves larger problems than visits", estimate, above=1.0)
+    cases = {f"{rule}, by {axis}": exponents_differ(family, rule, axis) for rule in RULES for axis in axes}
+    return Claim(f"on a {family.name}, time grows more slowly with size on E-values than on visits", cases, above=0.0)
 
 
-def keeps_pace_claim(family: Family, axis: Axis) -> Claim:
-    """Claim that E-values take at most twice the time of optimistic Q-learning, which knows the largest reward.
+def largest(results: Results, family: Family, agent: str) -> int:
+    """Find the largest size that was run.
+
+    Args:
+        results: results of the experiment.
+        family: kind of problem.
+        agent: name of the agent.
+
+    Returns:
+        The size; that of a full run is the family's largest.
+    """
+    return int(max(growth(results, agent, family, "step").sizes))
+
+
+def solves_more_claim(family: Family) -> Claim:
+    """Claim that more runs solve the largest problem on E-values than on visits.
 
     Args:
         family: kind of problem.
-        axis: whether time is counted in episodes or in steps.
 
     Returns:
         The claim.
     """
-    ours, theirs, largest = "LLL softmax, E-values", "optimistic Q-learning", family.sizes[-1]
 
-    def estimate(results: Results) -> Estimate:
-        size = largest if name_of(ours, family, largest) in results.conditions else family.sizes[0]
-        slow, fast = (name_of(name, family, size) for name in (ours, theirs))
-        return time_ratio("", slow, fast, axis).estimate(results)
+    def share_difference(rule: str) -> Estimator:
+        def estimate(results: Results) -> Estimate:
+            names = [f"{rule}, {counter}" for counter in ("E-values", "visits")]
+            solved = [growth(results, name, family, "step").times[-1].is_reached for name in names]
+            size = largest(results, family, names[0])
+            words = f"share of runs that solve a {family.name} of {size}, {names[0]} less {names[1]}"
+            shares = [(int(each.sum()), len(each)) for each in solved]
+            return Estimate(words, difference_of_shares(shares[0], shares[1]), results.size.seeds)
 
-    text = f"on {family.name} of {largest}, {ours} keeps pace with {theirs}: at most twice its time (by {axis})"
-    return Claim(text, estimate, below=2.0)
+        return estimate
+
+    text = f"on the largest {family.name}, more runs are solved on E-values than on visits"
+    return Claim(text, {rule: share_difference(rule) for rule in RULES}, above=0.0)
+
+
+def rival_claim(rival: str, text: str) -> Claim:
+    """Claim that LLL softmax on E-values solves the largest problems before a rival.
+
+    Args:
+        rival: name of the rival.
+        text: the claim in words.
+
+    Returns:
+        The claim.
+    """
+
+    def ratio(family: Family, axis: Axis) -> Estimator:
+        def estimate(results: Results) -> Estimate:
+            fast, slow = (name_of(name, family, largest(results, family, OURS)) for name in (OURS, rival))
+            return faster(fast, slow, axis).cases[""](results)
+
+        return estimate
+
+    cases = {f"{BRIDGE.name} of {BRIDGE.sizes[-1]}, by {axis}": ratio(BRIDGE, axis) for axis in AXES}
+    cases[f"{DEEP_SEA.name} of {DEEP_SEA.sizes[-1]}"] = ratio(DEEP_SEA, "episode")
+    return Claim(text, cases, above=1.0)
 
 
 def names_in(results: Results) -> list[str]:
@@ -365,7 +405,8 @@ def tables(results: Results) -> Sequence[Table]:
                 row.append(f"{int(found.is_solved.sum())} of {len(found.sizes)}")
             rows.append(row)
     header = ("problem", "agent", "exponent by episode", "sizes solved", "exponent by step", "sizes solved")
-    return [Table("Fitted exponents", header, rows)]
+    told = [(name, TOLD.get(name, "nothing")) for name in names_in(results)]
+    return [Table("Fitted exponents", header, rows), Table("What each agent is told", ("agent", "told"), told)]
 
 
 EXPERIMENT = Experiment(
@@ -377,25 +418,37 @@ EXPERIMENT = Experiment(
     "γ_E = 1 − 1/size; ε, temperature and scale are fitted at each size on separate seeds. Solved means that the error "
     "of Q is below 1 % of that of Q = 0. A size counts as solved if more than half of the runs solve it within 50 000 "
     "steps and 10 000 episodes; open triangles mark unsolved sizes, at the time when the runs ended. Exponents are "
-    "fitted to solved sizes only, so an agent that fails early has few points: read them with the figure.",
+    "fitted to solved sizes only, so an agent that fails early has few points: read them with the figure. Optimistic "
+    "Q-learning fits its initial value around the largest return. Novelty Q-learning, which has a second table of the "
+    "values of a count bonus, discounts it by γ and fits its scale. UCB-H is the algorithm of Jin et al. (2018) with a "
+    "discount; on a deep sea, where the row is the step, nothing else differs. Each fits five settings.",
     conditions=conditions,
     claims=[
         # On a deep sea every episode has N steps, so the two axes are equivalent.
-        *(exponent_claim(BRIDGE, rule, axis) for rule in RULES for axis in AXES),
-        *(exponent_claim(DEEP_SEA, rule, "episode") for rule in RULES),
-        *(larger_claim(family, rule) for family in FAMILIES for rule in RULES),
-        *(keeps_pace_claim(BRIDGE, axis) for axis in AXES),
-        keeps_pace_claim(DEEP_SEA, "episode"),
+        exponent_claim(BRIDGE, AXES),
+        exponent_claim(DEEP_SEA, ["episode"]),
+        *(solves_more_claim(family) for family in FAMILIES),
+        rival_claim(OPTIMISTIC, BEFORE_OPTIMISM),
+        *(rival_claim(r, f"LLL softmax on E-values solves the largest problems before {r}") for r in (NOVELTY, UCB_H)),
     ],
     draw=draw,
     order=70,
     finding=Finding(
-        "As a deep sea grows, does the time to solve it grow more slowly with E-values than with visits?",
+        "Does LLL softmax on E-values learn faster than optimistic Q-learning, which is told the largest return?",
         [
             Answer(
-                "on deep sea, time grows more slowly with LLL softmax, E-values than with visits (by episode)",
-                "exponent smaller by {}",
-            )
+                f"LLL softmax on E-values converges before {OPTIMISTIC}",
+                "{} times as fast, by step",
+                label="bridge of 15",
+                case="α = 0.5, by step",
+                experiment="bridge_agents",
+            ),
+            Answer(
+                BEFORE_OPTIMISM,
+                "{} times as fast on the deep sea",
+                label="largest bridge and deep sea",
+                case=f"{DEEP_SEA.name} of {DEEP_SEA.sizes[-1]}",
+            ),
         ],
     ),
     size=Size(seeds=24, tuning_seeds=12),

@@ -198,9 +198,14 @@ def tidy(axes: Axes) -> None:
 
 
 def draw_q_error_by_both_axes(
-    panels: Sequence[Axes], results: Results, names: Sequence[str], styles: dict[str, Any], floor: float = 1e-4
+    panels: Sequence[Axes],
+    results: Results,
+    names: Sequence[str],
+    styles: dict[str, Any],
+    floor: float = 1e-4,
+    is_of_zero: bool = False,
 ) -> None:
-    """Draw the error of Q relative to its start, by episode on the first panel and by step on the second.
+    """Draw the relative error of Q, by episode on the first panel and by step on the second.
 
     Args:
         panels: two axes.
@@ -208,14 +213,16 @@ def draw_q_error_by_both_axes(
         names: names of the conditions to draw.
         styles: options of each condition's line.
         floor: smallest value to draw.
+        is_of_zero: whether the error is relative to that of Q = 0 instead of that at the start of a run.
     """
+    whole, words = ("q_error_of_zero", "that of Q = 0") if is_of_zero else ("q_error_at_start", "its start")
     for panel, axis in zip(panels, AXES, strict=True):
         for name in names:
             data = results[name].data(axis)
-            relative = data.assign(q_error=np.maximum(data.q_error / data.q_error_at_start, floor))
+            relative = data.assign(q_error=np.maximum(data.q_error / data[whole], floor))
             draw_curve(panel, relative, axis, label=name, **styles[name])
         panel.axhline(0.01, color="grey", linewidth=0.8, linestyle=":")
-        label_axes(panel, axis, "error of Q, share of its start")
+        label_axes(panel, axis, f"error of Q, share of {words}")
 
 
 def legend_below(figure: Figure, panel: Axes, columns: int = 4) -> None:
