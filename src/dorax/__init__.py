@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from dorax.agents.atari import AtariAgent, DensityModel
     from dorax.agents.deep import DeepAgent
     from dorax.agents.linear import LinearAgent
-    from dorax.agents.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
+    from dorax.agents.tabular import (
+        DelayedQLearning,
+        HoeffdingQLearning,
+        NoveltyQLearning,
+        QLearning,
+        TabularAgent,
+        TabularLearner,
+    )
     from dorax.engine.devices import use_all_cores
     from dorax.engine.host import HostOptions
     from dorax.engine.probes import Maps
@@ -48,9 +55,9 @@ envs.register()
 
 __all__ = [
     "LLL", "UCB", "AtariAgent", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel", "Diagnosis",
-    "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HostOptions", "InvalidInput",
-    "InverseCount", "InverseRootCount", "InverseRootLogE", "KWinners",
-    "Learner", "LinearAgent", "LinearSchedule", "Maps", "QLearning", "Result", "Sample", "Softmax",
+    "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HoeffdingQLearning",
+    "HostOptions", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE", "KWinners",
+    "Learner", "LinearAgent", "LinearSchedule", "Maps", "NoveltyQLearning", "QLearning", "Result", "Sample", "Softmax",
     "Table", "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose", "envs",
     "evaluate", "grid", "load", "mdps", "play", "train", "use_all_cores",
 ]  # fmt: skip
@@ -60,7 +67,9 @@ _HOMES = {
     "agents.atari": ("AtariAgent", "DensityModel"),
     "agents.deep": ("DeepAgent",),
     "agents.linear": ("LinearAgent",),
-    "agents.tabular": ("DelayedQLearning", "QLearning", "TabularAgent", "TabularLearner"),
+    "agents.tabular": (
+        "DelayedQLearning", "HoeffdingQLearning", "NoveltyQLearning", "QLearning", "TabularAgent", "TabularLearner",
+    ),
     "engine.devices": ("use_all_cores",),
     "engine.host": ("HostOptions",),
     "engine.probes": ("Maps",),

@@ -13,7 +13,14 @@ from dorax import core
 from dorax.agents.atari import AtariAgent, DensityModel, ScreenLearner
 from dorax.agents.deep import DeepAgent
 from dorax.agents.linear import LinearAgent
-from dorax.agents.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
+from dorax.agents.tabular import (
+    DelayedQLearning,
+    HoeffdingQLearning,
+    NoveltyQLearning,
+    QLearning,
+    TabularAgent,
+    TabularLearner,
+)
 from dorax.core.checks import InvalidInput, check_whole
 from dorax.engine.describing import plain, rebuilt, words_of
 from dorax.engine.learner import Learner, read_learner
@@ -27,7 +34,8 @@ _CLASSES: dict[str, type] = {
     each.__name__: each
     for each in (
         *(getattr(core, name) for name in core.__all__ if isinstance(getattr(core, name), type)),
-        AtariAgent, DeepAgent, DelayedQLearning, DensityModel, LinearAgent, QLearning, TabularAgent, Tiles,
+        AtariAgent, DeepAgent, DelayedQLearning, DensityModel, HoeffdingQLearning, LinearAgent,
+        NoveltyQLearning, QLearning, TabularAgent, Tiles,
     )
 }  # fmt: skip
 _LEARNERS: dict[type, type[Learner]] = {TabularAgent: TabularLearner, AtariAgent: ScreenLearner}

@@ -108,13 +108,18 @@ COUNTERS = [
     dorax.EValues(0.9, successor_rule="max"),
 ]
 BONUSES = [dorax.InverseCount(0.1), None, dorax.InverseRootLogE(0.1), dorax.InverseRootCount(0.1)]
-UPDATES = [dorax.QLearning(), dorax.DelayedQLearning(patience=2, slack=0.01)]
+UPDATES = [
+    dorax.NoveltyQLearning(0.8),
+    dorax.DelayedQLearning(patience=2, slack=0.01),
+    dorax.QLearning(),
+    dorax.HoeffdingQLearning(10.0, 5.0, 0.01),
+]
 
 
 @pytest.mark.parametrize("i", range(4), ids=lambda i: type(RULES[i]).__name__)
 def test_the_engine_does_what_a_learner_does_step_by_step(i, train_tables):
     # Rules and learning meet only here; test_updates.py has every counter with every bonus and learner.
-    agent = dorax.TabularAgent(RULES[i], COUNTERS[i], BONUSES[i], UPDATES[i % 2], learning_rate=0.3, discount=0.9)
+    agent = dorax.TabularAgent(RULES[i], COUNTERS[i], BONUSES[i], UPDATES[i], learning_rate=0.3, discount=0.9)
     mdp, episodes = noisy_lake(), 50
     with jax.enable_x64(True):
         data = train_tables(agent, mdp, episodes, seeds=[7]).isel(seed=0)

@@ -21,6 +21,7 @@ def single_view(
     values: Float[Array, " actions"],
     counts: Float[Array, " actions"],
     outputs: Float[Array, " actions"],
+    novelty: Float[Array, " actions"] | None = None,
 ) -> View:
     """Make the view of a single game.
 
@@ -29,11 +30,13 @@ def single_view(
         values: values of its actions.
         counts: counts of its actions.
         outputs: what the counts are made of.
+        novelty: what is added to the values to act on them; None for nothing.
 
     Returns:
         The view, whose arrays have an axis over games in front.
     """
-    return View(features[None], values[None], counts[None], outputs[None])
+    each = None if novelty is None else novelty[None]
+    return View(features[None], values[None], counts[None], outputs[None], each)
 
 
 def chosen_action(rule: Rule, view: View, steps: Int[Array, ""], uniform: Float[Array, " 1"]) -> Int[Array, " 1"]:
@@ -48,5 +51,6 @@ def chosen_action(rule: Rule, view: View, steps: Int[Array, ""], uniform: Float[
     Returns:
         The action, with the axis over games.
     """
-    action = at_step(rule, steps)(view.values[0], view.counts[0], steps, uniform[0])
+    values = view.values[0] if view.novelty is None else view.values[0] + view.novelty[0]
+    action = at_step(rule, steps)(values, view.counts[0], steps, uniform[0])
     return jnp.asarray(action)[None]

@@ -17,7 +17,7 @@ from dorax.agents.acting import chosen_action, single_view
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
-from dorax.core.checks import InvalidInput, check_at_least, check_discount
+from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_finite
 from dorax.core.counters import ApproximableCounter, ApproximatedCounter
 from dorax.core.rules import Rule
 from dorax.core.targets import q_target
@@ -45,6 +45,11 @@ class LinearAgent(eqx.Module):
         learning_rate: step size of Q.
         discount: the paper's gamma.
         initial_scale: standard deviation of the initial weights of Q.
+        initial_value: initial value of Q. With one that no return exceeds and a greedy rule,
+            `Sample(EpsilonGreedy(0))`, this is optimistic Q-learning, which has to be told such a value.
+        novelty_discount: if given, Q learns from the environment's reward alone, and the bonus has values of its own,
+            which are learned with this discount by SARSA, with weights of their own; the agent acts on the sum. They
+            start at the largest value that they can have, the bonus at a count of 1 divided by 1 - novelty_discount.
     """
 
     rule: Rule = eqx.field(converter=as_rule)
@@ -54,13 +59,20 @@ class LinearAgent(eqx.Module):
     learning_rate: Array = 0.1
     discount: Array = 0.99
     initial_scale: Array = 0.01
+    initial_value: Array = 0.0
+    novelty_discount: Array | None = None
 
     def __check_init__(self) -> None:
         check_at_least("learning_rate", self.learning_rate, 0)
         check_discount("discount", self.discount)
         check_at_least("initial_scale", self.initial_scale, 0)
+        check_finite("initial_value", self.initial_value)
         check_rule(self.rule)
         check_optional_counter(self.rule, self.counter, self.bonus)
+        if self.novelty_discount is not None:
+            check_discount("novelty_discount", self.novelty_discount)
+            if self.bonus is None:
+                raise InvalidInput("novelty_discount is given without a bonus; allowed: with one, or None")
         if not isinstance(self.features, Tiles):  # pyright: ignore[reportUnnecessaryIsInstance]  # from users
             raise InvalidInput(f"features is {self.features!r}; a LinearAgent supports Tiles")
 
@@ -100,7 +112,9 @@ class LinearAgent(eqx.Module):
 
 
 class TileAlgorithm(eqx.Module):
-    """Algorithm of a `LinearAgent`, with one game. Its memory is an array of weights, tiles x actions x (Q, counter).
+    """Algorithm of a `LinearAgent`, with one game. Its memory is an array of weights, tiles x actions x parts.
+
+    The parts are Q, the counter if there is one, and novelty if it has values of its own.
 
     Attributes:
         agent: the agent.
@@ -129,12 +143,19 @@ class TileAlgorithm(eqx.Module):
 
     @property
     def parameters(self) -> int:
-        """Number of weights of each of the two approximators."""
+        """Number of weights of each part."""
         return self.coder.size * self.actions
 
     def init(self, key: PRNGKeyArray) -> Float[JaxArray, "tiles actions parts"]:
-        q = self.agent.initial_scale * jax.random.normal(key, (self.coder.size, self.actions))
-        return q[..., None] if self.counter is None else jnp.stack([q, jnp.zeros_like(q)], axis=-1)
+        agent = self.agent
+        noise = agent.initial_scale * jax.random.normal(key, (self.coder.size, self.actions))
+        parts = [noise + agent.initial_value / self.coder.tilings]
+        if self.counter is not None:
+            parts.append(jnp.zeros_like(noise))
+            if agent.bonus is not None and agent.novelty_discount is not None:
+                largest = jnp.asarray(agent.bonus(jnp.ones(()), self.counter.rate())) / (1 - agent.novelty_discount)
+                parts.append(jnp.full_like(noise, largest / self.coder.tilings))
+        return jnp.stack(parts, axis=-1)
 
     def view(self, weights: Float[JaxArray, "tiles actions parts"], observation: Float[JaxArray, "games dims"]) -> View:
         tiles = self.coder.active(observation[0])
@@ -142,7 +163,8 @@ class TileAlgorithm(eqx.Module):
         values = sums[:, 0]
         outputs = jnp.zeros_like(values) if self.counter is None else sums[:, 1]
         counts = outputs if self.counter is None else self.counter.count(outputs)
-        return single_view(tiles, values, counts, outputs)
+        novelty = None if self.agent.novelty_discount is None else sums[:, 2]
+        return single_view(tiles, values, counts, outputs, novelty)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
         return chosen_action(self.agent.rule, view, steps, uniform)
@@ -161,7 +183,13 @@ class TileAlgorithm(eqx.Module):
             changes = [counter.step * error]
             if self.agent.bonus is not None:
                 # The bonus uses the count after this visit: before it, c may be 0 and the bonus infinite.
-                target = target + self.agent.bonus(counter.visited_count(now[1], error), counter.rate())
+                bonus = self.agent.bonus(counter.visited_count(now[1], error), counter.rate())
+                if step.next_view.novelty is None:
+                    target = target + bonus
+                else:
+                    successor = step.next_view.novelty[0][step.next_action[0]]
+                    novelty = q_target(bonus, terminated, successor, self.agent.novelty_discount)
+                    changes.append(self.agent.learning_rate * (novelty - now[2]))
         change = jnp.stack([self.agent.learning_rate * (target - now[0]), *changes])
         # A matrix product, so that XLA computes the share once per lane. It would recompute a plain division, and
         # everything that it depends on, for every tile.

@@ -44,7 +44,8 @@ class QError(eqx.Module):
     Attributes:
         answer: Q* and the weight of every pair.
         moments: weighted mean and variance of Q*.
-        until: end a run after an episode with an error of at most this fraction of the initial one; -1 for never.
+        until: end a run after an episode with an error of at most this fraction of the initial one, and of that of
+            Q = 0; -1 for never.
         columns: `q_error`.
         marks: None, because the probe takes no snapshots.
     """
@@ -81,7 +82,7 @@ class QError(eqx.Module):
 
     def init(self, algorithm: Any, memory: Any) -> QErrorState:
         mean, variance = self.moments
-        initial = algorithm.agent.update.initial_entry(algorithm.agent.discount)["q"]
+        initial = algorithm.agent.initial_entry()["q"]
         error = jnp.asarray((initial - mean) ** 2 + variance, float)
         return QErrorState(error, jnp.zeros(()), error)
 
@@ -99,7 +100,8 @@ class QError(eqx.Module):
         return (state.now,)
 
     def enough(self, state: QErrorState) -> Bool[Array, ""]:
-        return (self.until >= 0) & (state.now <= self.until * state.at_start)
+        mean, variance = self.moments
+        return (self.until >= 0) & (state.now <= self.until * jnp.minimum(state.at_start, mean**2 + variance))
 
     def summary(self, state: Any) -> Mapping[str, Any]:
         mean, variance = np.asarray(self.moments, np.float64)

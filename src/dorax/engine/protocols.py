@@ -27,12 +27,14 @@ class View(NamedTuple):
         values: values of all actions.
         counts: counts of all actions.
         outputs: outputs that the counts are computed from, if a function approximator predicts them.
+        novelty: what is added to the values to act on them, if novelty has values of its own.
     """
 
     features: Any
     values: Float[Array, "games actions"]
     counts: Float[Array, "games actions"]
     outputs: Float[Array, "games actions"]
+    novelty: Float[Array, "games actions"] | None = None
 
 
 class Step(NamedTuple):

@@ -102,7 +102,8 @@ def train(
         steps: maximum number of steps of each learner; give this, `episodes` or both.
         settings: numbers to replace in the agent, such as `dorax.grid(temperature=(1, 3, 10))`.
         params: parameters of a functional environment; by default its own.
-        until: on finite MDPs, end a run after an episode with `q_error` at or below this fraction of its initial value.
+        until: on finite MDPs, end a run after an episode with `q_error` at or below this fraction of its initial value,
+            and of that of Q = 0.
         test_every: number of episodes between greedy test episodes, from which nothing is learned.
         maps: record visits and counts over the observation space; see `Maps`.
         probes: further probes of the run (`dorax.engine.protocols.Probe`).

@@ -81,7 +81,7 @@ def record(mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: in
     result = train(agent, mdp, episodes, [seed], probes=[probe], learners=[])
     data = result.data.isel(seed=0)
     nothing = np.zeros((mdp.states, mdp.actions))
-    start = np.where(mdp.available, float(np.asarray(agent.update.initial_entry(agent.discount)["q"])), -np.inf)
+    start = np.where(mdp.available, float(np.asarray(agent.initial_entry()["q"])), -np.inf)
     frames = [Frame(0, 0, 0.0, np.zeros(0, np.int32), 0, False, nothing.astype(np.int32), nothing, start)]
     for episode in shown[1:]:
         now = data.sel(snapshot=episode)

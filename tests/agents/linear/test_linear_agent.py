@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -264,23 +265,58 @@ WALKER = dorax.LinearAgent(
 )
 
 
-@pytest.mark.parametrize("e_discount", [0.0, 0.9])
-def test_one_tile_a_state_and_a_whole_step_are_the_tabular_algorithm(e_discount):
+@pytest.mark.parametrize(("e_discount", "initial_value"), [(0.0, 0.0), (0.9, 0.0), (0.9, 2.0)])
+def test_one_tile_a_state_and_a_whole_step_are_the_tabular_algorithm(e_discount, initial_value):
     table = dorax.TabularAgent(
-        dorax.LLL(dorax.Softmax(0.3)), dorax.EValues(e_discount, 0.2), learning_rate=0.3, discount=0.9
+        dorax.LLL(dorax.Softmax(0.3)),
+        dorax.EValues(e_discount, 0.2),
+        update=dorax.QLearning(initial_value),
+        learning_rate=0.3,
+        discount=0.9,
     )
+    setting = {"counter.discount": e_discount, "initial_value": initial_value}
     with jax.enable_x64(True):
-        data, weights = trained(WALKER, WALK, WALKS, [0, 5], settings=[{"counter.discount": e_discount}])
+        data, weights = trained(WALKER, WALK, WALKS, [0, 5], settings=[setting])
         for i, seed in enumerate([0, 5]):
             learner, lengths = walk_with_tables(table, seed)
             np.testing.assert_array_equal(data["length"][0, i], lengths)
             np.testing.assert_allclose(weights[i, :5, :, 0], learner.q_table, rtol=1e-12)
             np.testing.assert_allclose(weights[i, :5, :, 1], learner.count_table, rtol=1e-12)
-            np.testing.assert_array_equal(weights[i, 5:], 0)
+            np.testing.assert_array_equal(weights[i, 5:, :, 0], initial_value)
+            np.testing.assert_array_equal(weights[i, 5:, :, 1], 0)
             assert set(lengths) > {12}  # some episodes are truncated, some are not
             if e_discount == 0:
                 np.testing.assert_array_equal(weights[i, ..., 1], np.round(weights[i, ..., 1]))
                 assert weights[i, ..., 1].sum() == sum(lengths)
+
+
+def test_with_one_tile_a_state_novelty_has_the_values_that_it_has_in_tables():
+    rule, bonus = dorax.Sample(dorax.Softmax(0.05)), dorax.InverseRootCount(0.3)
+    table = dorax.TabularAgent(rule, dorax.Visits(), bonus, dorax.NoveltyQLearning(0.8), 0.3, 0.9)
+    tiles = replace(WALKER, rule=rule, counter=dorax.Visits(), bonus=bonus, novelty_discount=0.8)
+    with jax.enable_x64(True):
+        data, weights = trained(tiles, WALK, WALKS, [0, 5])
+        for i, seed in enumerate([0, 5]):
+            learner, lengths = walk_with_tables(table, seed)
+            np.testing.assert_array_equal(data["length"][i], lengths)
+            expected = np.stack([learner.q_table, learner.count_table, learner.novelty_table], axis=-1)
+            np.testing.assert_allclose(weights[i, :5], expected, rtol=1e-9)
+            np.testing.assert_allclose(weights[i, 5:, :, 2], 0.3 / (1 - 0.8))
+
+
+def test_an_initial_value_is_shared_out_among_the_tilings_and_novelty_starts_at_its_largest_value():
+    agent = replace(WALKER, features=dorax.Tiles(5, 8), initial_value=3.0, initial_scale=1e-3)
+    agent = replace(agent, counter=dorax.Visits(), bonus=dorax.InverseRootCount(0.5), novelty_discount=0.75)
+    steps = Steps.of(agent, (0.0,), (5.0,), 2)
+    view = steps.view(steps.algorithm.init(jax.random.key(0)), jnp.array([2.2]))
+    np.testing.assert_allclose(view.values, 3.0, atol=0.02)
+    assert (view.values[0] != view.values[1]).all()
+    np.testing.assert_allclose(view.novelty, 0.5 / (1 - 0.75), rtol=1e-6)
+
+
+def test_values_of_novelty_without_a_bonus_are_refused(refused):
+    with refused("novelty_discount is given without a bonus"):
+        dorax.LinearAgent(dorax.UCB(), dorax.Visits(), novelty_discount=0.9)
 
 
 class Steps(NamedTuple):

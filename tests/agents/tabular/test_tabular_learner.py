@@ -77,10 +77,13 @@ def test_no_rule_makes_numpy_warn_where_actions_are_missing(rule):
     assert set(walk(learner, 300)) <= {0, 3}
 
 
-@pytest.mark.parametrize("update", [dorax.QLearning(0.5), dorax.DelayedQLearning(3, 0.01)])
+@pytest.mark.parametrize(
+    "update",
+    [dorax.QLearning(0.5), dorax.DelayedQLearning(3, 0.01), dorax.NoveltyQLearning(), dorax.HoeffdingQLearning()],
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_saved_learner_goes_on_as_if_it_had_never_stopped(tmp_path, update, dtype):
-    agent = dorax.TabularAgent(AGENT.rule, AGENT.counter, update=update)
+    agent = dorax.TabularAgent(AGENT.rule, AGENT.counter, dorax.InverseRootCount(0.1), update)
     unbroken = new_learner(agent, seed=1, dtype=dtype)
     walk(unbroken, 150)
     unbroken.observe(0, 1, 0.0, 4, terminated=False)  # leaves an action chosen but not taken

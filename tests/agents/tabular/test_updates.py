@@ -20,7 +20,13 @@ COUNTERS = [
     dorax.EValues(0.9, successor_rule="max"),
 ]
 BONUSES = [None, dorax.InverseCount(0.1), dorax.InverseRootCount(0.1), dorax.InverseRootLogE(0.1)]
-UPDATES = [dorax.QLearning(), dorax.DelayedQLearning(patience=2)]
+UPDATES = [
+    dorax.QLearning(),
+    dorax.DelayedQLearning(patience=2),
+    dorax.NoveltyQLearning(0.8),
+    dorax.HoeffdingQLearning(10.0, 3.0, 0.1),
+]
+GREEDY = dorax.Sample(dorax.EpsilonGreedy(0.0))
 
 
 @dataclass
@@ -89,23 +95,120 @@ def test_delayed_values_start_at_the_largest_return_and_never_rise():
 
 
 @pytest.mark.parametrize("counter", COUNTERS)
-@pytest.mark.parametrize("bonus", BONUSES)
-@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize(
+    ("update", "bonus"),
+    [pair for pair in itertools.product(UPDATES, BONUSES) if pair != (UPDATES[2], None)],  # which needs a bonus
+)
 def test_every_counter_bonus_and_update_learns_the_same_in_both_array_libraries(counter, bonus, update):
     agent = dorax.TabularAgent(dorax.UCB(), counter, bonus, update, learning_rate=0.3)
     learned = {}
     for xp in (np, jnp):
         number = lambda value, xp=xp: xp.asarray(value, dtype=xp.float32)  # noqa: E731
-        entry = {name: number(value) for name, value in update.initial_entry(0.9).items()}
+        entry = {name: number(value) for name, value in agent.initial_entry().items()}
         shared = {name: number(value) for name, value in update.initial_shared().items()}
         count, history = number(0.0), []
         for step, (reward, ends) in enumerate([(0.2, False), (0.7, True), (0.1, False), (0.4, False)], start=1):
             successor = agent.successor_count(number([0.5, 2.0]), number([3.0, 1.5]), xp.asarray(0))
-            outcome = Outcome(number(reward), xp.asarray(ends), number(2.0), successor)
+            outcome = Outcome(number(reward), xp.asarray(ends), number(2.0), successor, number(1.5))
             entry, shared, count = agent.learned(entry, shared, count, outcome, number(step))
             history += [*map(float, entry.values()), *map(float, shared.values()), float(count)]
         learned[xp] = history
     np.testing.assert_allclose(learned[np], learned[jnp], rtol=1e-5)
+
+
+def steps_of(learner, states, number):
+    """So many steps of a learner through a world of pure chance: state, action, reward, next state and action, end.
+
+    The next action is chosen before a step is learned from, so a greedy one is greedy only in another state.
+    """
+    random, state = np.random.default_rng(1), 0
+    for _ in range(number):
+        action, arrives = learner.act(state), (state + int(random.integers(1, states))) % states
+        reward, ends = float(random.normal()), bool(random.random() < 0.2)
+        learner.observe(state, action, reward, arrives, ends)
+        yield state, action, reward, arrives, None if ends else learner.act(arrives)
+        state = 0 if ends else arrives
+
+
+@pytest.mark.parametrize("rule", [GREEDY, dorax.Sample(dorax.Softmax(1.0))])
+def test_novelty_is_sarsa_of_the_bonus_and_q_is_q_learning_of_the_reward(rule):
+    states, scale, discount, novelty_discount, rate = 4, 0.7, 0.9, 0.6, 0.3
+    bonus, update = dorax.InverseRootCount(scale), dorax.NoveltyQLearning(novelty_discount)
+    learner = dorax.TabularLearner(dorax.TabularAgent(rule, dorax.Visits(), bonus, update, rate, discount), states, 2)
+    q, visits = np.zeros((states, 2)), np.zeros((states, 2))
+    novelty = np.full((states, 2), scale / (1 - novelty_discount))
+    for state, action, reward, arrives, next_action in steps_of(learner, states, 500):
+        if rule is GREEDY:
+            assert (q + novelty)[state, action] == pytest.approx((q + novelty)[state].max())
+        visits[state, action] += 1
+        q_target, novelty_target = reward, scale / visits[state, action] ** 0.5
+        if next_action is not None:
+            q_target += discount * q[arrives].max()
+            novelty_target += novelty_discount * novelty[arrives, next_action]
+        q[state, action] += rate * (q_target - q[state, action])
+        novelty[state, action] += rate * (novelty_target - novelty[state, action])
+    np.testing.assert_allclose(learner.q_table, q, rtol=1e-9)
+    np.testing.assert_allclose(learner.novelty_table, novelty, rtol=1e-9)
+    np.testing.assert_array_equal(learner.q(0), learner.q_table[0])  # what it acts on is not what it reports
+
+
+def test_novelty_never_exceeds_its_initial_value_and_ignores_the_reward():
+    agents = [
+        dorax.TabularAgent(
+            dorax.Sample(dorax.Softmax(1e30)), bonus=dorax.InverseRootCount(2.0), update=dorax.NoveltyQLearning(0.8)
+        )
+        for _ in range(2)
+    ]
+    learners = [dorax.TabularLearner(agent, 3, 2, seed=3) for agent in agents]
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        state, action, arrives = (int(i) for i in random.integers(0, (3, 2, 3)))
+        for learner, reward in zip(learners, (0.0, float(random.normal())), strict=True):
+            learner.observe(state, action, reward, arrives, terminated=False)
+        np.testing.assert_array_equal(learners[0].novelty_table, learners[1].novelty_table)
+        assert (learners[0].novelty_table <= 2 / (1 - 0.8) * (1 + 1e-12)).all()
+    assert (learners[0].q_table == 0).all()
+
+
+def test_novelty_without_a_bonus_is_refused(refused):
+    with refused("NoveltyQLearning without a bonus"):
+        dorax.TabularAgent(GREEDY, update=dorax.NoveltyQLearning())
+
+
+def test_ucb_h_makes_q_the_weighted_mean_of_its_optimistic_targets():
+    """The weights of Jin et al. (2018), eq. 4.2: a_i times the product of 1 - a_j over later visits j."""
+    horizon, largest, scale, discount, states = 5.0, 2.0, 0.05, 0.8, 3
+    update = dorax.HoeffdingQLearning(horizon, largest, scale)
+    learner = dorax.TabularLearner(dorax.TabularAgent(GREEDY, update=update, discount=discount), states, 2)
+    assert (learner.q_table == largest).all()
+    targets = {pair: [] for pair in itertools.product(range(states), range(2))}
+    is_clipped, q = 0, learner.q_table.copy()
+    for state, action, reward, arrives, next_action in steps_of(learner, states, 400):
+        assert q[state, action] == q[state].max()
+        mine, best = targets[state, action], 0 if next_action is None else q[arrives].max()
+        is_clipped += best > largest
+        mine.append(reward + scale * math.sqrt(horizon**3 / (len(mine) + 1)) + discount * min(largest, best))
+        q = learner.q_table.copy()
+    assert is_clipped > 0
+    for pair, found in targets.items():
+        rates = (horizon + 1) / (horizon + np.arange(1, len(found) + 1))
+        weights = [rate * np.prod(1 - rates[i + 1 :]) for i, rate in enumerate(rates)]
+        assert sum(weights) == pytest.approx(1)
+        assert learner.q_table[pair] == pytest.approx(np.dot(weights, found), rel=1e-9)
+
+
+@pytest.mark.parametrize("update", [dorax.NoveltyQLearning(0.9), dorax.HoeffdingQLearning(10.0, 10.0, 1e-4)])
+def test_rivals_find_the_far_end_of_a_bridge_and_its_values(update, train_tables):
+    bonus = dorax.InverseRootCount(3.0) if isinstance(update, dorax.NoveltyQLearning) else None
+    agent, mdp = dorax.TabularAgent(GREEDY, bonus=bonus, update=update), dorax.mdps.bridge(5)
+    data = train_tables(agent, mdp, episodes=400, seeds=4)
+    best = mdp.optimal_q(0.9)
+    east = np.argmax(best, axis=1)
+    q = data["q"].values[:, np.arange(5), east]
+    np.testing.assert_allclose(q, np.broadcast_to(best[np.arange(5), east], q.shape), rtol=0.02)
+    np.testing.assert_allclose(
+        data["q_error"].values[:, -1], np.mean((q - best[np.arange(5), east]) ** 2, axis=1), rtol=1e-2, atol=1e-5
+    )
 
 
 def probe():

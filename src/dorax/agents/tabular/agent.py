@@ -14,7 +14,7 @@ from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents.acting import chosen_action
-from dorax.agents.tabular.updates import Entry, QLearning, UpdateRule
+from dorax.agents.tabular.updates import Entry, NoveltyQLearning, QLearning, UpdateRule, Visit
 from dorax.core.agents import as_rule, check_bonus, check_rule
 from dorax.core.arrays import Array, namespace
 from dorax.core.bonuses import Bonus
@@ -22,11 +22,12 @@ from dorax.core.checks import InvalidInput, check_discount, check_rate, in_brief
 from dorax.core.counters import Counter, Visits
 from dorax.core.methods import plain_method
 from dorax.core.rules import Rule
-from dorax.core.targets import q_target
 from dorax.engine.probes import QError
 from dorax.engine.protocols import Change, Step, View
 from dorax.envs.simulation import EnvSpec, FiniteSimulation
 from dorax.mdps import MDP
+
+VALUES = frozenset({"q", "novelty"})  # tables of values, -inf for unavailable actions
 
 
 class Outcome(NamedTuple):
@@ -37,12 +38,14 @@ class Outcome(NamedTuple):
         terminated: whether the episode ended in a terminal state.
         best_value: highest value in the next state.
         successor_count: count of the successor pair.
+        successor_novelty: novelty of the successor pair, if the update rule has a table of it.
     """
 
     reward: Array
     terminated: Array
     best_value: Array
     successor_count: Array
+    successor_novelty: Array | None = None
 
 
 class TabularAgent(eqx.Module):
@@ -53,7 +56,7 @@ class TabularAgent(eqx.Module):
             (`Softmax`, `EpsilonGreedy`) is sampled from.
         counter: counts visits, plain (`Visits`) or generalized (`EValues`).
         bonus: turns counts into reward, such as `InverseCount`; None for no bonus.
-        update: turns targets into values: `QLearning` or `DelayedQLearning`.
+        update: turns targets into values: `QLearning`, `NoveltyQLearning`, `HoeffdingQLearning` or `DelayedQLearning`.
         learning_rate: the paper's alpha.
         discount: the paper's gamma.
     """
@@ -76,6 +79,10 @@ class TabularAgent(eqx.Module):
             raise InvalidInput("the form of E-values is 'logistic'; tables support 'count'")
         if not hasattr(self.update, "updated"):
             raise InvalidInput(f"update is {self.update!r}; allowed: QLearning, DelayedQLearning or one like them")
+        if isinstance(self.update, NoveltyQLearning) and self.bonus is None:
+            raise InvalidInput(
+                "update is NoveltyQLearning without a bonus; allowed: with one, such as InverseRootCount()"
+            )
 
     def algorithm(self, env: FiniteSimulation | EnvSpec) -> TableAlgorithm:
         """Return the algorithm of this agent for one environment.
@@ -167,11 +174,21 @@ class TabularAgent(eqx.Module):
         xp = namespace(count, outcome.successor_count)
         successor_count = xp.where(outcome.terminated, xp.inf, outcome.successor_count)
         count = self.counter.next(count, successor_count, self.learning_rate)
-        target = q_target(outcome.reward, outcome.terminated, outcome.best_value, self.discount)
-        if self.bonus is not None:
-            target = target + self.bonus(count, self.count_rate)
-        entry, shared = self.update.updated(entry, shared, target, self.learning_rate, steps)
+        bonus = None if self.bonus is None else self.bonus(count, self.count_rate)
+        visit = Visit(
+            outcome.reward, outcome.terminated, outcome.best_value, outcome.successor_novelty, bonus,
+            self.learning_rate, self.discount, steps,
+        )  # fmt: skip
+        entry, shared = self.update.updated(entry, shared, visit)
         return entry, shared, count
+
+    def initial_entry(self) -> Entry:
+        """Return the entries of a pair in the tables of the update rule, before its first visit."""
+        if self.bonus is None:
+            return self.update.initial_entry(self.discount, None)
+        # An array if the agent's numbers are arrays.
+        one = 1.0 + 0.0 * (self.discount + self.learning_rate)
+        return self.update.initial_entry(self.discount, self.bonus(one, self.count_rate))
 
     @property
     def count_rate(self) -> Array:
@@ -212,15 +229,18 @@ class TableAlgorithm(eqx.Module):
     def init(self, key: PRNGKeyArray) -> Tables:
         """Return initial tables. Unavailable actions have value -inf."""
         del key
-        entry = self.agent.update.initial_entry(self.agent.discount)
+        entry = self.agent.initial_entry()
         tables = {name: jnp.full(self.available.shape, value, float) for name, value in entry.items()}
-        tables["q"] = jnp.where(self.available, tables["q"], -jnp.inf)
+        for name in VALUES & tables.keys():
+            tables[name] = jnp.where(self.available, tables[name], -jnp.inf)
         shared = {name: jnp.asarray(value, float) for name, value in self.agent.update.initial_shared().items()}
         return Tables(tables, shared, jnp.zeros(self.available.shape))
 
     def view(self, memory: Tables, observation: Int[JaxArray, " games"]) -> View:
-        counts = memory.counts[observation[0]][None]
-        return View(observation, memory.tables["q"][observation[0]][None], counts, counts)
+        state = observation[0]
+        counts = memory.counts[state][None]
+        novelty = memory.tables["novelty"][state][None] if "novelty" in memory.tables else None
+        return View(observation, memory.tables["q"][state][None], counts, counts, novelty)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
         return chosen_action(self.agent.rule, view, steps, uniform)
@@ -229,7 +249,8 @@ class TableAlgorithm(eqx.Module):
         s, a, learns = step.features[0], step.action[0], step.learns[0]
         seen = step.next_view
         successor_count = self.agent.successor_count(seen.values[0], seen.counts[0], step.next_action[0])
-        outcome = Outcome(step.reward[0], step.terminated[0], jnp.max(seen.values[0]), successor_count)
+        novelty = None if seen.novelty is None else seen.novelty[0][step.next_action[0]]
+        outcome = Outcome(step.reward[0], step.terminated[0], jnp.max(seen.values[0]), successor_count, novelty)
         old = {name: table[s, a] for name, table in memory.tables.items()}
         new, shared, count = self.agent.learned(old, memory.shared, memory.counts[s, a], outcome, step.steps)
         new = {name: jnp.where(learns, new[name], old[name]) for name in old}

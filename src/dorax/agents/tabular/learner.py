@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from dorax.agents.tabular.agent import Outcome, Tables, TabularAgent
+from dorax.agents.tabular.agent import VALUES, Outcome, Tables, TabularAgent
 from dorax.core.checks import InvalidInput, check_whole
 from dorax.core.schedules import at_step, has_schedule
 from dorax.engine.learner import Learner, saved_memory
@@ -38,6 +38,7 @@ class TabularLearner(Learner):
     Attributes:
         random: random number generator.
         q_table: values, states x actions; -inf for unavailable actions.
+        novelty_table: novelty, states x actions; None unless the update rule is `NoveltyQLearning`.
         count_table: counts, states x actions.
     """
 
@@ -59,9 +60,10 @@ class TabularLearner(Learner):
         mask = np.ones(shape, bool) if available is None else _checked_mask(available, shape)
         self.agent, self.spec = agent, EnvSpec(f"{states} states", int(actions), available=mask)
         self.steps = 0
-        entry = agent.update.initial_entry(agent.discount)
+        entry = agent.initial_entry()
         self._tables = {name: np.full(shape, value, dtype) for name, value in entry.items()}
-        self._tables["q"][~mask] = -np.inf
+        for name in VALUES & self._tables.keys():
+            self._tables[name][~mask] = -np.inf
         self._shared = {name: float(value) for name, value in agent.update.initial_shared().items()}
         self.count_table = np.zeros(shape, dtype)
         self.random: Any = np.random.default_rng(seed)
@@ -95,6 +97,10 @@ class TabularLearner(Learner):
     @property
     def q_table(self) -> np.ndarray:
         return self._tables["q"]
+
+    @property
+    def novelty_table(self) -> np.ndarray | None:
+        return self._tables.get("novelty")
 
     @property
     def memory(self) -> Any:
@@ -170,7 +176,9 @@ class TabularLearner(Learner):
         # Python numbers: the formulas are twenty times faster than with NumPy scalars.
         values, counts = self.q_table[arrived], self.count_table[arrived]
         successor_count = float(self._passes_on(values, counts, next_action))
-        outcome = Outcome(reward, bool(terminated), float(values.max()), successor_count)
+        novelty = self.novelty_table
+        successor_novelty = None if novelty is None else novelty.item(arrived, next_action)
+        outcome = Outcome(reward, bool(terminated), float(values.max()), successor_count, successor_novelty)
         entry = {name: table.item(state, action) for name, table in self._tables.items()}
         count = self.count_table.item(state, action)
         entry, self._shared, count = self._learned(entry, self._shared, count, outcome, self.steps)
@@ -197,6 +205,8 @@ class TabularLearner(Learner):
 
     def _choose(self, state: int) -> int:
         values, counts = self.q_table[state], self.count_table[state]
+        if self.novelty_table is not None:
+            values = values + self.novelty_table[state]
         rule = at_step(self._rule, self.steps) if self._has_schedule else self._rule
         return int(rule(values, counts, self.steps, self.random.random()))
 
