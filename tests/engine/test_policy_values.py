@@ -9,9 +9,7 @@ from dorax.engine.policy_values import GreedyValue
 
 DISCOUNT = 0.9
 RIVER = mdps.river_swim(5)
-AGENT = dorax.TabularAgent(
-    dorax.LLL(dorax.Softmax(0.1)), dorax.EValues(DISCOUNT), learning_rate=0.2, discount=DISCOUNT
-)
+AGENT = dorax.TabularAgent(dorax.LLL(dorax.Softmax(0.1)), dorax.EValues(DISCOUNT), learning_rate=0.2, discount=DISCOUNT)
 SEEDS = [0, 1, 2]
 
 

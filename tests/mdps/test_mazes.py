@@ -54,6 +54,7 @@ def test_the_way_out_is_worth_the_goal_discounted_by_its_length():
 def test_a_lake_drawn_as_a_maze_that_slips_two_thirds_of_the_time_is_gymnasium_s_frozen_lake():
     drawn = mdps.maze("S...\n.~.~\n...~\n~..G", goal=1, pit=0, slip=2 / 3)
     lake = mdps.from_gymnasium("FrozenLake-v1")
+    assert drawn.layout is not None
     cells = [4 * row + column for row, column in drawn.layout.cells]
     north, east, south, west = 3, 2, 1, 0  # the lake's actions in the maze's order
     expected = lake.optimal_q(0.95)[np.ix_(cells, [north, east, south, west])]

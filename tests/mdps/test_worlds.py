@@ -164,7 +164,15 @@ def test_the_shortest_river_is_worth_what_three_equations_say():
 
 @pytest.mark.parametrize(
     ("make", "size"),
-    [(mdps.river_swim, 2), (mdps.bridge, 0), (mdps.bridge, -3), (mdps.bridge, 2.5), (mdps.tree, 0), (mdps.deep_sea, 1), (mdps.deep_sea, "9")],
+    [
+        (mdps.river_swim, 2),
+        (mdps.bridge, 0),
+        (mdps.bridge, -3),
+        (mdps.bridge, 2.5),
+        (mdps.tree, 0),
+        (mdps.deep_sea, 1),
+        (mdps.deep_sea, "9"),
+    ],
 )
 def test_an_impossible_size_is_named(make, size, refused):
     with refused(f"is {size!r};"):
