@@ -11,6 +11,7 @@ from dorax import mdps
 from dorax.engine.settings import with_setting
 from dorax.experiments import random_worlds
 from dorax.experiments._random_worlds import FOUR_ROOMS, RECORDS, lost_share, worlds
+from dorax.experiments._random_worlds_agents import explorers
 from dorax.study.claims import judge
 from dorax.study.experiment import Size
 from dorax.study.results import ConditionResult, Results
@@ -30,14 +31,14 @@ def test_the_four_rooms_are_those_of_the_examples():
 
 @pytest.mark.parametrize("world", ALL, ids=IDS)
 def test_every_agent_has_sixteen_different_settings_that_are_numbers_of_it(world):
-    for explorer in random_worlds.explorers(world).values():
+    for explorer in explorers(world).values():
         assert len({tuple(setting.items()) for setting in explorer.settings}) == 16
         for setting in explorer.settings:
             with_setting(explorer.agent, setting)
 
 
 def test_of_three_numbers_each_two_are_crossed():
-    for name, explorer in random_worlds.explorers(ALL[0]).items():
+    for name, explorer in explorers(ALL[0]).items():
         if "E-values" in name:
             assert len(explorer.settings[0]) == 3
             for pair in itertools.combinations(explorer.settings[0], 2):

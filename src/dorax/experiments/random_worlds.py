@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from dorax.agents.tabular import HoeffdingQLearning, NoveltyQLearning, QLearning, TabularAgent
-from dorax.core import LLL, UCB, EpsilonGreedy, EValues, InverseRootCount, Sample, Softmax, Visits
 from dorax.experiments._random_worlds import LOST, ValueRun, World, worlds
+from dorax.experiments._random_worlds_agents import explorers
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, Estimator
-from dorax.study.experiment import Answer, Condition, Experiment, Finding, Setting, Size, Table
-from dorax.study.fitting import settings_of
+from dorax.study.experiment import Answer, Condition, Experiment, Finding, Size, Table
 from dorax.study.measures import area_under_curve
 from dorax.study.results import LeftOut, Results
 from dorax.study.statistics import Floats, Interval, mean, mean_of_differences
 
-RATES = (0.03, 0.1, 0.3, 0.7)
-EPSILONS = (0.03, 0.1, 0.3, 1.0)
-PORTIONS = (0.003, 0.03, 0.3, 3.0)  # of a world's largest value: temperatures and scales
-NOVELTY = (0.03, 0.3, 3.0, 30.0)  # of it: first values of novelty
-WIDTHS = (0.0003, 0.003, 0.03, 0.3)  # of it: first confidence widths
-HORIZONS = (0.1, 0.3, 1.0, 3.0)  # of 1 / (1 - discount)
-OPTIMISM = (0.03, 0.1, 0.3, 1.0)  # of it: initial values
 LIMITS = {"epsilon": (1.0,)}
-SIDES = 4  # of the square of settings: every agent has 16
-
 QUICK_WORLDS = ("river swim", "noisy deep sea")
 QUICK_AGENTS = ("ε-greedy", "LLL softmax, visits", "LLL softmax, E-values", "optimistic Q-learning")
 
@@ -37,91 +24,6 @@ NOISY = "noisy deep sea"
 NOISY_RATES = (0.1, 0.5)
 NOISY_STEPS = 100_000  # 10 000 episodes, as in bsuite
 NOISY_TEMPERATURE = 0.1
-
-
-@dataclass(frozen=True)
-class Explorer:
-    """An agent of the comparison, with 16 settings to choose from.
-
-    Attributes:
-        agent: the agent.
-        settings: the settings.
-        line: how it is drawn.
-    """
-
-    agent: TabularAgent
-    settings: Sequence[Setting]
-    line: dict[str, Any]
-
-
-def explorers(world: World) -> dict[str, Explorer]:
-    """Create the agents for one world.
-
-    Args:
-        world: the world.
-
-    Returns:
-        The agents by name.
-    """
-    blue, orange, green, pink, yellow, light_blue = figures.COLOURS[:6]
-    horizon = 1 / (1 - world.discount)
-    portions = [portion * world.largest_value for portion in PORTIONS]
-    optimism = [portion * world.largest_value for portion in OPTIMISM]
-
-    def agent(rule: Any, counter: Any = None, update: Any = None, bonus: Any = None) -> TabularAgent:
-        return TabularAgent(rule, counter or Visits(), bonus, update or QLearning(), discount=world.discount)
-
-    def crossed(name: str, values: Sequence[float]) -> list[dict[str, float]]:
-        return settings_of({"learning_rate": RATES, name: values})
-
-    def squared(name: str, values: Sequence[float]) -> list[dict[str, float]]:
-        """A Latin square: each two of the three numbers are crossed, and the third is given by them."""
-        return [
-            {"learning_rate": RATES[i], name: values[j], "counter.learning_rate": RATES[(i + j) % SIDES]}
-            for i in range(SIDES)
-            for j in range(SIDES)
-        ]
-
-    # What novelty is worth at first, and the first confidence width, are the given portions of the largest value.
-    bonuses = [portion * world.largest_value / horizon for portion in NOVELTY]
-    confidence = [
-        {"horizon": h, "scale": portion * world.largest_value / h**1.5}
-        for h in (portion * horizon for portion in HORIZONS)
-        for portion in WIDTHS
-    ]
-    greedy = Sample(EpsilonGreedy(0.0))
-    e_values = EValues(world.discount, learning_rate=0.1)
-    softmax, ucb = Softmax(1.0), UCB(1.0)
-    return {
-        "ε-greedy": Explorer(
-            agent(Sample(EpsilonGreedy(0.1))), crossed("epsilon", EPSILONS), {"color": orange, "linestyle": ":"}
-        ),
-        "softmax": Explorer(
-            agent(Sample(softmax)), crossed("temperature", portions), {"color": blue, "linestyle": ":"}
-        ),
-        "LLL softmax, visits": Explorer(
-            agent(LLL(softmax)), crossed("temperature", portions), {"color": blue, "linestyle": "--"}
-        ),
-        "LLL softmax, E-values": Explorer(
-            agent(LLL(softmax), e_values), squared("temperature", portions), {"color": blue, "linestyle": "-"}
-        ),
-        "UCB, visits": Explorer(agent(ucb), crossed("scale", portions), {"color": green, "linestyle": "--"}),
-        "UCB, E-values": Explorer(agent(ucb, e_values), squared("scale", portions), {"color": green, "linestyle": "-"}),
-        "optimistic Q-learning": Explorer(
-            agent(greedy, update=QLearning(1.0)), crossed("initial_value", optimism), {"color": pink, "linestyle": "-."}
-        ),
-        "count bonus with its own values": Explorer(
-            agent(greedy, update=NoveltyQLearning(world.discount), bonus=InverseRootCount(1.0)),
-            crossed("scale", bonuses),
-            {"color": yellow, "linestyle": "-."},
-        ),
-        "UCB-H": Explorer(
-            agent(greedy, update=HoeffdingQLearning(horizon, world.largest_value)),
-            confidence,
-            {"color": light_blue, "linestyle": "-."},
-        ),
-    }
-
 
 WORLDS = (
     "river swim",
@@ -322,21 +224,22 @@ EXPERIMENT = Experiment(
     figure="beyond the paper",
     title="Random worlds: which exploration loses least of the optimal value?",
     paper="All worlds of the paper are deterministic.",
-    notes="The worlds are river swim (γ = 0.95, 5000 steps), bsuite's stochastic deep sea of ten rows (0.99, 20 000), four "
-    "rooms in which a third of the moves slip to a side (0.95, 30 000), Gymnasium's FrozenLake 4×4 and 8×8 (0.99, 20 "
-    "000 and 50 000) and Taxi in the rain (0.95, 30 000); γ_E = γ. Steps and discounts are our choice. Rewards are "
-    "random in the deep sea only; bsuite's normal noise is replaced by +1 or −1 with equal probability. Returns of "
-    "training episodes are noisy, so agents are judged by the exact value of their greedy policy from the start of an "
-    "episode, at the start and at 20 evenly spaced moments, on a scale where random actions have 0 and the optimal "
-    "policy has 1. What is lost is one minus this share, at most 1; its average over training is what settings are "
-    "fitted by and what is judged. Time is counted in steps alone, which is fairer where episodes differ in length. "
-    "Every agent is fitted on 16 settings: four learning rates α times four values of its own number. Agents with "
-    "E-values have a third number, the learning rate α_E, in a Latin square of 16 of the 64 combinations. UCB-H has a "
-    "learning rate of its own, which falls with the visits; its horizon is fitted in place of α. Temperatures, "
-    "scales, bonuses and initial values are multiples of the world's largest optimal value, so all agents are told "
-    "the size of values; optimistic Q-learning and UCB-H start from it, and UCB-H is told the horizon as well. In "
-    "Taxi every step costs 1, so a start at 0 is optimistic for all agents. The two conditions with fixed learning "
-    "rates (α_E = α, temperature 0.1) run for 100 000 steps.",
+    notes="The worlds are river swim (γ = 0.95, 5000 steps), bsuite's stochastic deep sea of ten rows (0.99, 20 000), "
+    "four rooms in which a third of the moves slip to a side (0.95, 30 000), Gymnasium's FrozenLake 4×4 and 8×8 "
+    "(0.99, 20 000 and 50 000) and Taxi in the rain (0.95, 30 000); γ_E = γ. Steps and discounts are our "
+    "choice. Rewards are random in the deep sea only; bsuite's normal noise is replaced by +1 or −1 with equal "
+    "probability. Returns of training episodes are noisy, so agents are judged by the exact value of their "
+    "greedy policy from the start of an episode, at the start and at 20 evenly spaced moments, on a scale where "
+    "random actions have 0 and the optimal policy has 1. What is lost is one minus this share, at most 1; its "
+    "average over training is what settings are fitted by and what is judged. Time is counted in steps alone, "
+    "which is fairer where episodes differ in length. Every agent is fitted on 16 settings: four learning rates "
+    "α times four values of its own number. Agents with E-values have a third number, the learning rate α_E, in "
+    "a Latin square of 16 of the 64 combinations. UCB-H has a learning rate of its own, which falls with the "
+    "visits; its horizon is fitted in place of α. Temperatures, scales, bonuses and initial values are "
+    "multiples of the world's largest optimal value, so all agents are told the size of values; optimistic "
+    "Q-learning and UCB-H start from it, and UCB-H is told the horizon as well. In Taxi every step costs 1, so "
+    "a start at 0 is optimistic for all agents. The two conditions with fixed learning rates (α_E = α, "
+    "temperature 0.1) run for 100 000 steps.",
     conditions=conditions,
     claims=[
         Claim(
