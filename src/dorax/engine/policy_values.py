@@ -19,17 +19,23 @@ from dorax.mdps import MDP
 from dorax.mdps.solve import greedy_policy, start_values
 
 
-class _OnHost:
-    """What only the host uses. All are equal, so that probes of different MDPs share a compiled program."""
+class Task:
+    """What `GreedyValue` evaluates. All tasks are equal: only the host uses them, so probes share a compiled program.
+
+    Args:
+        mdp: the MDP.
+        discount: the agent's discount.
+        marks: steps or episodes after which a snapshot is taken.
+    """
 
     def __init__(self, mdp: MDP, discount: float, marks: Sequence[int]) -> None:
         self.mdp, self.discount, self.marks = mdp, discount, marks
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _OnHost)
+        return isinstance(other, Task)
 
     def __hash__(self) -> int:
-        return hash(_OnHost)
+        return hash(Task)
 
 
 class GreedyValue(eqx.Module):
@@ -41,11 +47,12 @@ class GreedyValue(eqx.Module):
     snapshot.
 
     Attributes:
+        task: the MDP, the discount and the marks.
         clock: whether intervals are counted in steps or in episodes.
         columns: empty, because the probe adds nothing to the record of an episode.
     """
 
-    _host: _OnHost = eqx.field(static=True)
+    task: Task = eqx.field(static=True)
     clock: Literal["episode", "step"] = eqx.field(default="step", static=True)
     columns: tuple[str, ...] = eqx.field(default=(), static=True)
 
@@ -67,12 +74,12 @@ class GreedyValue(eqx.Module):
         """
         check_whole("every", every)
         check_whole("length", length)
-        return cls(_OnHost(mdp, discount, range(0, length + 1, every)), clock)
+        return cls(Task(mdp, discount, range(0, length + 1, every)), clock)
 
     @property
     def marks(self) -> Sequence[int]:
         """Steps or episodes after which a snapshot is taken."""
-        return self._host.marks
+        return self.task.marks
 
     def init(self, algorithm: Any, memory: Any) -> Int[Array, ""]:
         return jnp.zeros((), jnp.int32)
@@ -96,10 +103,10 @@ class GreedyValue(eqx.Module):
 
     def snapshot(self, state: Any, views: Callable[[Any], View]) -> Mapping[str, np.ndarray]:
         """Return the value of every lane's greedy policy, and its number of steps."""
-        mdp = self._host.mdp
+        mdp = self.task.mdp
         values = np.asarray(views(jnp.arange(mdp.states)).values, np.float64)
         policies = greedy_policy(values.reshape(-1, mdp.actions)).reshape(values.shape)
         return {
-            "greedy_value": start_values(mdp, policies, self._host.discount),
+            "greedy_value": start_values(mdp, policies, self.task.discount),
             "snapshot_step": np.asarray(state),
         }

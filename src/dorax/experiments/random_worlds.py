@@ -16,7 +16,7 @@ from dorax.study.measures import area_under_curve
 from dorax.study.results import LeftOut, Results
 from dorax.study.statistics import Floats, Interval, mean, mean_of_differences
 
-LIMITS = {"epsilon": (1.0,)}
+LIMITS = {"epsilon": (1.0,), "scale": (0.0,)}
 QUICK_WORLDS = ("river swim", "noisy deep sea")
 QUICK_AGENTS = ("ε-greedy", "LLL softmax, visits", "LLL softmax, E-values", "optimistic Q-learning")
 
