@@ -13,12 +13,11 @@ from dorax.study import figures
 from dorax.study.experiment import Setting
 from dorax.study.fitting import settings_of
 
-RATES = (0.03, 0.1, 0.3, 0.9)
-E_RATES = (0.1, 0.3, 0.7, 0.9)
+RATES = (0.03, 0.1, 0.3, 0.7)
 EPSILONS = (0.03, 0.1, 0.3, 1.0)
 PORTIONS = (0.003, 0.03, 0.3, 3.0)  # of a world's largest value: temperatures and scales
 NOVELTY = (0.03, 0.3, 3.0, 30.0)  # of it: first values of novelty
-WIDTHS = (0.0, 0.003, 0.03, 0.3)  # of it: first confidence widths
+WIDTHS = (0.0003, 0.003, 0.03, 0.3)  # of it: first confidence widths
 HORIZONS = (0.1, 0.3, 1.0, 3.0)  # of 1 / (1 - discount)
 OPTIMISM = (0.03, 0.1, 0.3, 1.0)  # of it: initial values
 SIDES = 4  # of the square of settings: every agent has 16
@@ -62,7 +61,7 @@ def explorers(world: World) -> dict[str, Explorer]:
     def squared(name: str, values: Sequence[float]) -> list[dict[str, float]]:
         """A Latin square: each two of the three numbers are crossed, and the third is given by them."""
         return [
-            {"learning_rate": RATES[i], name: values[j], "counter.learning_rate": E_RATES[(i + j) % SIDES]}
+            {"learning_rate": RATES[i], name: values[j], "counter.learning_rate": RATES[(i + j) % SIDES]}
             for i in range(SIDES)
             for j in range(SIDES)
         ]

@@ -16,7 +16,7 @@ from dorax.study.measures import area_under_curve
 from dorax.study.results import LeftOut, Results
 from dorax.study.statistics import Floats, Interval, mean, mean_of_differences
 
-LIMITS = {"epsilon": (1.0,), "scale": (0.0,)}
+LIMITS = {"epsilon": (1.0,)}
 QUICK_WORLDS = ("river swim", "noisy deep sea")
 QUICK_AGENTS = ("ε-greedy", "LLL softmax, visits", "LLL softmax, E-values", "optimistic Q-learning")
 
@@ -239,7 +239,9 @@ EXPERIMENT = Experiment(
     "multiples of the world's largest optimal value, so all agents are told the size of values; optimistic "
     "Q-learning and UCB-H start from it, and UCB-H is told the horizon as well. In Taxi every step costs 1, so "
     "a start at 0 is optimistic for all agents. The two conditions with fixed learning rates (α_E = α, "
-    "temperature 0.1) run for 100 000 steps.",
+    "temperature 0.1) run for 100 000 steps. With another grid of the same size (α up to 0.9, α_E from 0.1 to 0.9) the "
+    "sign of the difference to optimistic Q-learning and to the count bonus changed, and the one in Taxi vanished: "
+    "these are as good as equal to LLL softmax on E-values. The other verdicts stayed.",
     conditions=conditions,
     claims=[
         Claim(
