@@ -19,6 +19,7 @@ SLOW = {
     "acrobot_agents",
     "mountain_car_agents",
     "mountain_car_networks",
+    "random_worlds",
     "visit_maps",
 }  # to compile
 TOY = Size(seeds=3, tuning_seeds=2, fraction=0.005)

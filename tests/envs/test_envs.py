@@ -29,7 +29,14 @@ def trajectory(env, seed, steps=40):
 
 
 def test_the_worlds_of_the_paper_are_registered():
-    assert {"dorax/Bridge-v0", "dorax/Tree-v0", "dorax/Cliff-v0", "dorax/DeepSea-v0", *CLASSICS} <= set(NAMES)
+    assert {
+        "dorax/Bridge-v0",
+        "dorax/Tree-v0",
+        "dorax/Cliff-v0",
+        "dorax/DeepSea-v0",
+        "dorax/RiverSwim-v0",
+        *CLASSICS,
+    } <= set(NAMES)
 
 
 @pytest.mark.parametrize(

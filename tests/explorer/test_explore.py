@@ -19,7 +19,9 @@ def fails(capsys, *arguments):
     return lines[0]
 
 
-@pytest.mark.parametrize("name", ["bridge", "tree", "cliff", "deep_sea", "FrozenLake-v1", "Taxi-v4", "dorax/Bridge-v0"])
+@pytest.mark.parametrize(
+    "name", ["bridge", "tree", "cliff", "deep_sea", "river_swim", "FrozenLake-v1", "Taxi-v4", "dorax/Bridge-v0"]
+)
 def test_a_name_is_a_world(name):
     assert explorer.world(name).states > 1
 

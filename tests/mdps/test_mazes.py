@@ -51,6 +51,22 @@ def test_the_way_out_is_worth_the_goal_discounted_by_its_length():
     assert mdp.optimal_q(0.9)[0].max() == pytest.approx(10 * 0.9**5)
 
 
+def test_a_lake_drawn_as_a_maze_that_slips_two_thirds_of_the_time_is_gymnasium_s_frozen_lake():
+    drawn = mdps.maze("S...\n.~.~\n...~\n~..G", goal=1, pit=0, slip=2 / 3)
+    lake = mdps.from_gymnasium("FrozenLake-v1")
+    assert drawn.layout is not None
+    cells = [4 * row + column for row, column in drawn.layout.cells]
+    north, east, south, west = 3, 2, 1, 0  # the lake's actions in the maze's order
+    expected = lake.optimal_q(0.95)[np.ix_(cells, [north, east, south, west])]
+    np.testing.assert_allclose(drawn.optimal_q(0.95), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("slip", [-0.1, 1.5, float("nan")])
+def test_a_slip_that_is_no_probability_is_refused(slip, refused):
+    with refused("slip"):
+        mdps.maze("SG", slip=slip)
+
+
 def test_of_several_starts_each_is_as_likely_as_the_others():
     assert mdps.maze("S.S.\n...G\nS..S").start[[0, 2, 7, 10]].tolist() == [0.25] * 4
 

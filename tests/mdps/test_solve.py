@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dorax import mdps
 from dorax.mdps.mdp import deterministic
+from dorax.mdps.solve import start_values
 
 
 def random_mdp(seed, states=5, actions=3, successors=2):
@@ -64,6 +65,20 @@ def test_optimal_values_are_those_of_the_optimal_policy(seed, discount):
     reward = (policy * (mdp.probability * mdp.reward).sum(axis=2)).sum(axis=1)
     values = np.linalg.solve(np.eye(mdp.states) - discount * going_on(mdp, policy), reward)
     np.testing.assert_allclose(values, mdp.optimal_q(discount).max(axis=1), rtol=1e-9, atol=1e-9)
+
+
+@given(seed=st.integers(0, 10**6), discount=st.sampled_from([0.0, 0.5, 0.9, 0.99]))
+def test_many_policies_are_worth_what_each_is_by_itself(seed, discount):
+    mdp, random = random_mdp(seed), np.random.default_rng(seed)
+    policies = random.dirichlet(np.ones(mdp.actions), (4, mdp.states)) * mdp.available
+    policies /= policies.sum(axis=2, keepdims=True)
+    policies[0] = mdp.optimal_policy(discount)
+    expected = []
+    for policy in policies:
+        reward = (policy * (mdp.probability * mdp.reward).sum(axis=2)).sum(axis=1)
+        expected.append(mdp.start @ np.linalg.solve(np.eye(mdp.states) - discount * going_on(mdp, policy), reward))
+    np.testing.assert_allclose(start_values(mdp, policies, discount), expected, rtol=1e-9, atol=1e-12)
+    assert expected[0] == pytest.approx(mdp.start @ mdp.optimal_q(discount).max(axis=1))
 
 
 @pytest.mark.parametrize("name", ["FrozenLake-v1", "Taxi-v4"])

@@ -91,16 +91,103 @@ def test_the_seed_of_the_deep_sea_decides_which_action_goes_right():
     assert (np.sort(same.successor, axis=1) == np.sort(other.successor, axis=1)).all()
 
 
+@pytest.mark.parametrize("discount", [0.9, 0.99])
+@pytest.mark.parametrize("size", [2, 5, 10])
+def test_in_the_stochastic_deep_sea_the_treasure_is_found_if_no_move_fails(size, discount):
+    # On the diagonal a dive goes on with probability 1 - 1/size; once off it, moving left costs nothing.
+    value = 1 - 0.01 / size
+    for _ in range(size - 1):
+        value = -0.01 / size + discount * (1 - 1 / size) * value
+    q = mdps.deep_sea(size, seed=3, is_stochastic=True).optimal_q(discount)
+    assert q[0].max() == pytest.approx(value, rel=1e-12)
+
+
+def test_the_noise_of_the_stochastic_deep_sea_has_mean_0_and_variance_1_at_both_ends_of_the_last_row():
+    size = 6
+    mdp, calm = mdps.deep_sea(size, 1, is_stochastic=True), mdps.deep_sea(size, 1)
+    mean = (mdp.probability * mdp.reward).sum(axis=2)
+    np.testing.assert_allclose(mean, calm.reward[..., 0], atol=1e-12)
+    variance = (mdp.probability * (mdp.reward - mean[..., None]) ** 2).sum(axis=2)
+    expected = np.zeros((size * size, 2))
+    expected[[size * (size - 1), size * size - 1]] = 1
+    np.testing.assert_allclose(variance, expected, atol=1e-12)
+    np.testing.assert_array_equal(mdp.terminal, np.repeat(calm.terminal, 2, axis=2))
+
+
+def test_in_the_stochastic_deep_sea_a_failed_move_stays_in_its_column():
+    mdp, calm = mdps.deep_sea(5, 2, is_stochastic=True), mdps.deep_sea(5, 2)
+    for state in range(20):
+        for action in range(2):
+            moves = mdp.probability[state, action]
+            assert mdp.successor[state, action, 0] == calm.successor[state, action, 0]
+            if calm.reward[state, action, 0] < 0:
+                assert moves == pytest.approx([0.8, 0.2])
+                assert mdp.successor[state, action, 1] == state + 5
+            else:
+                assert moves.tolist() == [1, 0]
+
+
+def outcomes(mdp, state, action):
+    """The probability of each successor and reward."""
+    found = {}
+    for p, target, reward in zip(
+        mdp.probability[state, action], mdp.successor[state, action], mdp.reward[state, action], strict=True
+    ):
+        if p > 0:
+            found[int(target), float(reward)] = found.get((int(target), float(reward)), 0) + float(p)
+    return found
+
+
+def test_the_river_is_that_of_strehl_and_littman():
+    mdp = mdps.river_swim()
+    assert mdp.states == 6
+    assert mdp.start.tolist() == [0, 0.5, 0.5, 0, 0, 0]
+    assert not mdp.terminal.any()
+    assert outcomes(mdp, 0, 0) == {(0, 0.0005): 1}
+    assert outcomes(mdp, 0, 1) == {(0, 0): 0.7, (1, 0): 0.3}
+    for state in range(1, 5):
+        assert outcomes(mdp, state, 0) == {(state - 1, 0): 1}
+        assert outcomes(mdp, state, 1) == pytest.approx({(state - 1, 0): 0.1, (state, 0): 0.6, (state + 1, 0): 0.3})
+    assert outcomes(mdp, 5, 0) == {(4, 0): 1}
+    assert outcomes(mdp, 5, 1) == {(4, 0): 0.7, (5, 1): 0.3}
+
+
+def test_the_shortest_river_is_worth_what_three_equations_say():
+    # Always right: v0 = g (0.7 v0 + 0.3 v1), v1 = g (0.1 v0 + 0.6 v1 + 0.3 v2), v2 = 0.3 (1 + g v2) + 0.7 g v1.
+    g = 0.95
+    moves = np.array([[0.7, 0.3, 0], [0.1, 0.6, 0.3], [0, 0.7, 0.3]])
+    values = np.linalg.solve(np.eye(3) - g * moves, [0, 0, 0.3])
+    q = mdps.river_swim(3).optimal_q(g)
+    np.testing.assert_allclose(q[:, 1], values, rtol=1e-10)
+    assert (q[:, 1] > q[:, 0]).all()
+
+
 @pytest.mark.parametrize(
     ("make", "size"),
-    [(mdps.bridge, 0), (mdps.bridge, -3), (mdps.bridge, 2.5), (mdps.tree, 0), (mdps.deep_sea, 1), (mdps.deep_sea, "9")],
+    [
+        (mdps.river_swim, 2),
+        (mdps.bridge, 0),
+        (mdps.bridge, -3),
+        (mdps.bridge, 2.5),
+        (mdps.tree, 0),
+        (mdps.deep_sea, 1),
+        (mdps.deep_sea, "9"),
+    ],
 )
 def test_an_impossible_size_is_named(make, size, refused):
     with refused(f"is {size!r};"):
         make(size)
 
 
-WORLDS = [mdps.bridge(4), mdps.tree(3), mdps.cliff(), mdps.deep_sea(4)]
+WORLDS = [
+    mdps.bridge(4),
+    mdps.tree(3),
+    mdps.cliff(),
+    mdps.deep_sea(4),
+    mdps.deep_sea(4, is_stochastic=True),
+    mdps.river_swim(3),
+    mdps.river_swim(),
+]
 
 
 @pytest.mark.parametrize("mdp", WORLDS, ids=lambda mdp: mdp.name)

@@ -29,6 +29,15 @@ def test_a_grid_is_every_combination_and_no_grid_is_one_setting():
     assert settings_of({}) == [{}]
 
 
+def test_a_grid_may_list_its_settings_and_has_edges_all_the_same():
+    settings = [{"a": 1.0, "b": 5.0}, {"a": 2.0, "b": 6.0}, {"a": 3.0, "b": 5.0}]
+    assert settings_of(settings) == settings
+    data = tuning(time=[[9, 9], [3, 3], [9, 9]], reached=[[True] * 2] * 3, area=[[1, 1]] * 3)
+    choice = choose(Condition("x", never, settings), data, "step")
+    assert choice.setting == settings[1]
+    assert choice.at_edge == ["b"]
+
+
 def test_the_shortest_median_time_wins():
     data = tuning([[5, 5, 5], [3, 3, 90], [4, 4, 4]], np.ones((3, 3)), np.ones((3, 3)))
     assert choose(Condition("x", never, GRID), data, "step").setting == {"temperature": 2.0}

@@ -10,6 +10,7 @@ from dorax.study.statistics import (
     first_times,
     from_draws,
     holm,
+    mean_of_differences,
     median,
     ratio_of_medians,
     share,
@@ -68,6 +69,16 @@ def test_a_difference_of_means_has_the_width_of_both_groups():
     width = 2 * 1.96 * np.sqrt(1 / 400 + 4 / 400)
     assert found.high - found.low == pytest.approx(width, rel=0.1)
     assert difference_of_means(np.ones(5), np.zeros(5)) == Interval(1, 1, 1)
+
+
+def test_a_mean_of_differences_weighs_every_task_alike_and_has_the_width_of_all_groups():
+    rng = np.random.default_rng(0)
+    pairs = [(rng.normal(3, 1, 400), rng.normal(1, 2, 400)), (rng.normal(0, 3, 100), rng.normal(0.5, 1, 100))]
+    found = mean_of_differences(pairs)
+    differences = [larger.mean() - smaller.mean() for larger, smaller in pairs]
+    assert found.value == pytest.approx(np.mean(differences))
+    width = 2 * 1.96 * np.sqrt(sum(group.var() / len(group) for pair in pairs for group in pair)) / len(pairs)
+    assert found.high - found.low == pytest.approx(width, rel=0.05)
 
 
 def test_a_difference_of_shares_is_newcombe_s():

@@ -42,12 +42,14 @@ class Limits(NamedTuple):
         episodes: number of episodes after which the lane is done.
         steps: number of steps after which the lane is done.
         mark: episode after which the lane pauses for a snapshot.
+        step_mark: number of steps after which the lane pauses for a snapshot.
         steps_before: number of steps that the learner made before this run, if it is trained further.
     """
 
     episodes: Int[Array, ""]
     steps: Int[Array, ""]
     mark: Int[Array, ""]
+    step_mark: Int[Array, ""]
     steps_before: Int[Array, ""]
 
 
@@ -252,10 +254,14 @@ def has_work(lane: Lane, limits: Limits) -> Bool[Array, ""]:
         lane: the lane.
         limits: when it pauses or ends.
     """
-    trains = lane.is_running & (lane.episode < limits.mark)
+    trains = _is_before_mark(lane, limits)
     if lane.tests is None:
         return trains
     return trains | (lane.tests.phase == _TEST_IS_DUE) | (lane.tests.phase == _TESTING)
+
+
+def _is_before_mark(lane: Lane, limits: Limits) -> Bool[Array, ""]:
+    return lane.is_running & (lane.episode < limits.mark) & (lane.steps < limits.step_mark)
 
 
 def prepare(lane: Lane, setup: Setup, groups: int) -> tuple[Lane, Mode]:
@@ -271,7 +277,7 @@ def prepare(lane: Lane, setup: Setup, groups: int) -> tuple[Lane, Mode]:
     """
     if not setup.recording.pauses:
         return lane, Mode(lane.is_running, jnp.zeros((), bool))
-    trains = lane.is_running & (lane.episode < setup.limits.mark) & (lane.clock.group < groups)
+    trains = _is_before_mark(lane, setup.limits) & (lane.clock.group < groups)
     tests = lane.tests
     if tests is None:
         return lane, Mode(trains, jnp.zeros((), bool))

@@ -174,7 +174,8 @@ class Probe(Protocol[ProbeState]):
 
     Attributes:
         columns: names of the numbers that the probe adds to the record of each episode.
-        marks: episodes after which every lane pauses for a snapshot; None for no snapshots.
+        marks: episodes (or steps, see `SnapshotProbe`) after which every lane pauses for a snapshot; None for no
+            snapshots.
     """
 
     @property
@@ -218,7 +219,10 @@ class Probe(Protocol[ProbeState]):
 
 
 class SnapshotProbe(Probe[ProbeState], Protocol[ProbeState]):
-    """Protocol of probes that take snapshots."""
+    """Protocol of probes that take snapshots.
+
+    If a probe has an attribute `clock` that is `"step"`, its marks are numbers of steps instead of episodes.
+    """
 
     def snapshot(self, state: Any, views: Callable[[Any], View]) -> Mapping[str, np.ndarray]:
         """Take a snapshot.

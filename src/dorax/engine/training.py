@@ -247,7 +247,7 @@ def _check_counts(*, episodes: int | None, steps: int | None, test_every: int | 
 
 def _limits(episodes: int | None, steps: int | None, steps_before: int) -> Limits:
     most = (_UNLIMITED if number is None else number for number in (episodes, steps))
-    return Limits(*(jnp.asarray(number, jnp.int32) for number in (*most, _UNLIMITED, steps_before)))
+    return Limits(*(jnp.asarray(number, jnp.int32) for number in (*most, _UNLIMITED, _UNLIMITED, steps_before)))
 
 
 def _recording(episodes: int | None, steps: int | None, test_every: int | None) -> Recording:
@@ -281,8 +281,9 @@ def _run(
     """Run all lanes to their end, with a pause at every mark of a probe."""
     wanted = np.asarray(layout.is_wanted)
     snapshots: dict[int, list[Any]] = {i: [] for i, probe in enumerate(program.probes) if probe.marks is not None}
+    pauses_at = _clock_of(program.probes)
     for mark in [*sorted({mark for i in snapshots for mark in program.probes[i].marks}), _UNLIMITED]:
-        limits = program.limits._replace(mark=jnp.asarray(mark, jnp.int32))
+        limits = program.limits._replace(**{pauses_at: jnp.asarray(mark, jnp.int32)})
         lanes = _run_to(program._replace(limits=limits), lanes, recording, layout, wanted, progress)
         for i, taken in snapshots.items():
             if mark in program.probes[i].marks:
@@ -290,6 +291,14 @@ def _run(
     if progress is not None:
         progress(1.0, _steps_made(lanes, wanted))
     return lanes, snapshots
+
+
+def _clock_of(probes: Sequence[Any]) -> str:
+    """Return the limit that the marks of a run's probes set: all count episodes, or all count steps."""
+    clocks = {getattr(probe, "clock", "episode") for probe in probes if probe.marks is not None}
+    if len(clocks) > 1:
+        raise InvalidInput("some probes pause after episodes and some after steps; allowed: one clock in a run")
+    return "step_mark" if clocks == {"step"} else "mark"
 
 
 def _run_to(

@@ -10,7 +10,7 @@ from dorax.envs.functional import FunctionalEnv, check_spaces
 from dorax.envs.host import GymnasiumEnv
 from dorax.envs.mountain_car import SparseMountainCar
 
-_WORLDS = ("Bridge", "Tree", "Cliff", "DeepSea")
+_WORLDS = ("Bridge", "Tree", "Cliff", "DeepSea", "RiverSwim")
 _STEPS_OF_CLASSICS = {"SparseMountainCar": 1000, "SparseAcrobot": 500}
 
 

@@ -48,8 +48,23 @@ class DeepSeaEnv(FiniteEnv):
     Args:
         size: number of rows and of columns.
         seed: seed of the random action mapping.
+        is_stochastic: make moves to the right and the last reward random.
         render_mode: `"ansi"`, `"rgb_array"` or None.
     """
 
-    def __init__(self, size: int = 10, seed: int = 0, render_mode: str | None = None) -> None:
-        super().__init__(mdps.deep_sea(size, seed), render_mode)
+    def __init__(
+        self, size: int = 10, seed: int = 0, is_stochastic: bool = False, render_mode: str | None = None
+    ) -> None:
+        super().__init__(mdps.deep_sea(size, seed, is_stochastic=is_stochastic), render_mode)
+
+
+class RiverSwimEnv(FiniteEnv):
+    """`dorax/RiverSwim-v0`; see `dorax.mdps.river_swim`.
+
+    Args:
+        length: number of states.
+        render_mode: `"ansi"`, `"rgb_array"` or None.
+    """
+
+    def __init__(self, length: int = 6, render_mode: str | None = None) -> None:
+        super().__init__(mdps.river_swim(length), render_mode)

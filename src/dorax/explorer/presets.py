@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ _WORLDS: dict[str, Callable[[], MDP]] = {
     "tree": mdps.tree,
     "cliff": mdps.cliff,
     "deep_sea": mdps.deep_sea,
+    "stochastic_deep_sea": partial(mdps.deep_sea, is_stochastic=True),
+    "river_swim": mdps.river_swim,
 }
 # Agents that sample ignore counts; they learn E-values only to show them.
 AGENTS = {
@@ -35,8 +38,8 @@ def world(name: str) -> MDP:
     """Create an MDP by name.
 
     Args:
-        name: `bridge`, `tree`, `cliff`, `deep_sea`, a text file with a maze, or the id of a Gymnasium environment
-            with a transition table.
+        name: `bridge`, `tree`, `cliff`, `deep_sea`, `stochastic_deep_sea`, `river_swim`, a text file with a maze, or
+            the id of a Gymnasium environment with a transition table.
 
     Returns:
         The MDP.

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import numpy as np
 
-from dorax.core.checks import InvalidInput
+from dorax.core.checks import InvalidInput, check_probability
 from dorax.mdps.mdp import MDP, Layout, deterministic
 
 _COMPASS = ("north", "east", "south", "west")
@@ -26,6 +26,7 @@ def maze(
     exit: float = 1.0,
     pit: float = -100.0,
     step: float = 0.0,
+    slip: float = 0.0,
     max_steps: int | None = None,
     name: str = "maze",
 ) -> MDP:
@@ -49,6 +50,7 @@ def maze(
         exit: reward for reaching an exit.
         pit: reward for falling into a pit.
         step: reward of all other steps.
+        slip: probability that a move goes to one of the two sides instead, half of it to each.
         max_steps: time limit of an episode. Default: four times the number of floor and start cells, at least 100.
         name: name of the MDP.
 
@@ -58,6 +60,7 @@ def maze(
     Raises:
         InvalidInput: if the drawing is malformed or no goal can be reached.
     """
+    check_probability("slip", slip)
     rows = _rows(text, name)
     cells = [(r, c) for r, row in enumerate(rows) for c, character in enumerate(row) if character in ".S"]
     state = {cell: i for i, cell in enumerate(cells)}
@@ -77,17 +80,20 @@ def maze(
     mdp = deterministic(name, successor, reward, terminal, 0, limit, action_names=_COMPASS, layout=layout)
     is_start = np.array([rows[r][c] == "S" for r, c in cells])
     mdp = replace(mdp, start=is_start / is_start.sum())
+    if slip > 0:
+        mdp = _slippery(mdp, slip)
     is_before_goal = [any(_character(rows, (r + d, c + e)) == "G" for d, e in _MOVES) for r, c in cells]
     if not (mdp.reachable & is_before_goal).any():
         raise InvalidInput(f"{name}: no goal can be reached from a start; allowed: mazes that can be solved")
     return mdp
 
 
-def read_maze(path: str | os.PathLike[str]) -> MDP:
+def read_maze(path: str | os.PathLike[str], *, slip: float = 0.0) -> MDP:
     """Read a maze from a text file; see `maze`.
 
     Args:
         path: the file.
+        slip: probability that a move goes to one of the two sides instead, half of it to each.
 
     Returns:
         The maze as an MDP, named after the file.
@@ -99,7 +105,22 @@ def read_maze(path: str | os.PathLike[str]) -> MDP:
     except (OSError, UnicodeDecodeError) as error:
         reason = (os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it is not text").lower()
         raise InvalidInput(f"cannot read {path}: {reason}; allowed: a text file with a maze") from error
-    return maze(text, name=Path(path).stem)
+    return maze(text, slip=slip, name=Path(path).stem)
+
+
+def _slippery(mdp: MDP, slip: float) -> MDP:
+    """Let moves of a deterministic maze slip to either side: the actions go round the compass."""
+
+    def outcomes(array: np.ndarray) -> np.ndarray:
+        return np.concatenate([array, np.roll(array, 1, axis=1), np.roll(array, -1, axis=1)], axis=2)
+
+    return replace(
+        mdp,
+        successor=outcomes(mdp.successor),
+        probability=np.broadcast_to([1 - slip, slip / 2, slip / 2], (*mdp.available.shape, 3)),
+        reward=outcomes(mdp.reward),
+        terminal=outcomes(mdp.terminal),
+    )
 
 
 def _character(rows: list[str], cell: tuple[int, int]) -> str:

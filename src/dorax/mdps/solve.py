@@ -74,3 +74,30 @@ def occupancy(mdp: MDP, policy: np.ndarray) -> np.ndarray:
         if here.sum() < _PRECISION:
             break
     return visits / visits.sum()
+
+
+def start_values(mdp: MDP, policies: np.ndarray, discount: float) -> np.ndarray:
+    """Compute the values of many policies: their expected discounted returns from the start, without a time limit.
+
+    Args:
+        mdp: the MDP.
+        policies: probabilities, policies x states x actions.
+        discount: the paper's gamma.
+
+    Returns:
+        One value per policy.
+    """
+    from scipy.sparse import csc_array, eye_array
+    from scipy.sparse.linalg import spsolve
+
+    # One linear system for all policies: (1 - discount P) V = r, with one block of P per policy.
+    policies = np.where(mdp.available, policies, 0.0)
+    reward = (policies * (mdp.probability * mdp.reward).sum(axis=2)).sum(axis=2)
+    weight = policies[..., None] * (mdp.probability * ~mdp.terminal)
+    policy, state, action, outcome = np.nonzero(weight)
+    row = policy * mdp.states + state
+    column = policy * mdp.states + mdp.successor[state, action, outcome]
+    size = reward.size
+    moves = csc_array((weight[policy, state, action, outcome], (row, column)), shape=(size, size))
+    values = spsolve(eye_array(size, format="csc") - discount * moves, reward.ravel())
+    return values.reshape(reward.shape) @ mdp.start

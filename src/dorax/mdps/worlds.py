@@ -1,6 +1,8 @@
-"""The paper's finite MDPs (bridge, tree, cliff) and deep sea."""
+"""The paper's finite MDPs (bridge, tree, cliff), deep sea and river swim."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -97,16 +99,22 @@ def cliff() -> MDP:
     )
 
 
-def deep_sea(size: int = 10, seed: int = 0) -> MDP:
+def deep_sea(size: int = 10, seed: int = 0, *, is_stochastic: bool = False) -> MDP:
     """Create deep sea (Osband et al., bsuite): one of the 2**size action sequences reaches the treasure.
 
     The agent starts at the top left and moves down one row per step. In each cell one of the two actions,
     drawn at random when the MDP is created, moves right and costs 0.01 / size; the other moves left at no
     cost. The treasure at the bottom right pays 1.
 
+    The stochastic form is that of bsuite: a move to the right fails with probability 1 / size, and the agent then stays
+    in its column; the reward of the last step is noisy in the first and in the last column. bsuite's noise is normal;
+    here it is +1 or -1 with equal probability, which has the same mean and variance, because an MDP has finitely many
+    outcomes.
+
     Args:
         size: number of rows and of columns.
         seed: seed of the random action mapping.
+        is_stochastic: make moves to the right and the last reward random.
 
     Returns:
         The MDP.
@@ -117,14 +125,66 @@ def deep_sea(size: int = 10, seed: int = 0) -> MDP:
     is_right = np.arange(2)[None, :] == right_action[:, None]
     next_column = np.clip(column[:, None] + np.where(is_right, 1, -1), 0, size - 1)
     is_last_row = np.broadcast_to((row == size - 1)[:, None], is_right.shape)
-    successor = np.minimum(row + 1, size - 1)[:, None] * size + next_column
+    below = np.minimum(row + 1, size - 1)[:, None] * size
+    successor = below + next_column
     reward = np.where(is_right, -0.01 / size, 0.0)
     reward[-1, right_action[-1]] += 1.0
     layout = Layout(
         ("S" + "." * (size - 1),) + ("." * size,) * (size - 2) + ("." * (size - 1) + "G",),
         tuple((int(r), int(c)) for r, c in zip(row, column, strict=True)),
     )
-    return deterministic(f"deep_sea({size}, {seed})", successor, reward, is_last_row, 0, size, layout=layout)
+    name = f"{'stochastic ' if is_stochastic else ''}deep_sea({size}, {seed})"
+    mdp = deterministic(name, successor, reward, is_last_row, 0, size, layout=layout)
+    if not is_stochastic:
+        return mdp
+    # Two outcomes per pair: above the last row the move succeeds or fails, in the last row the noise is +1 or -1.
+    fails = np.where(is_right, 1 / size, 0.0)
+    is_noisy = is_last_row & np.isin(column, (0, size - 1))[:, None]
+    noise = np.where(is_noisy, 1.0, 0.0)
+    second = np.where(is_last_row, 0.5, fails)
+    return replace(
+        mdp,
+        successor=np.stack([successor, np.broadcast_to(below + column[:, None], successor.shape)], axis=2),
+        probability=np.stack([1 - second, second], axis=2),
+        reward=np.stack([reward + noise, reward - noise], axis=2),
+        terminal=np.stack([is_last_row, is_last_row], axis=2),
+    )
+
+
+def river_swim(length: int = 6) -> MDP:
+    """Create river swim (Strehl and Littman, 2008): swimming upstream pays a lot, but the current is strong.
+
+    The action left always moves left, and pays 0.0005 in the first state. The action right moves right with
+    probability 0.3, stays with probability 0.6 and is swept left with probability 0.1; in the first state it stays with
+    probability 0.7, and in the last state it stays with probability 0.3, which pays 1, and is swept left with
+    probability 0.7. Rewards are those of the paper divided by 10 000. An episode starts in the second or in the third
+    state. It never ends by itself and is truncated after 20 steps; in the paper there are no episodes.
+
+    Args:
+        length: number of states.
+
+    Returns:
+        The MDP, with the actions left and right.
+    """
+    _check_size("the length of a river", length, smallest=3)
+    state = np.arange(length)
+    left, stays, right = np.maximum(state - 1, 0), state, np.minimum(state + 1, length - 1)
+    swims = np.tile([0.1, 0.6, 0.3], (length, 1))
+    swims[0], swims[-1] = (0.0, 0.7, 0.3), (0.7, 0.3, 0.0)
+    reward = np.zeros((length, 2, 3))
+    reward[0, 0], reward[-1, 1, 1] = 0.0005, 1.0
+    return MDP(
+        name=f"river_swim({length})",
+        successor=np.broadcast_to(np.stack([left, stays, right], axis=1)[:, None], reward.shape),
+        probability=np.stack([np.tile([1.0, 0.0, 0.0], (length, 1)), swims], axis=1),
+        reward=reward,
+        terminal=np.zeros(reward.shape, bool),
+        start=np.where((state == 1) | (state == 2), 0.5, 0.0),
+        max_steps=20,
+        available=np.ones((length, 2), bool),
+        action_names=("left", "right"),
+        layout=Layout((("." + "SS" + "." * (length - 4))[: length - 1] + "G",), tuple((0, i) for i in range(length))),
+    )
 
 
 def _check_size(name: str, size: int, smallest: int) -> None:

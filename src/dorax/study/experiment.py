@@ -25,6 +25,7 @@ __all__ = [
     "Condition",
     "Experiment",
     "Finding",
+    "Grid",
     "Job",
     "Measure",
     "Progress",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 Setting = Mapping[str, float]
+Grid = Mapping[str, Sequence[float]] | Sequence[Setting]
 Progress = Callable[[float, int], None]  # called with the fraction done and the steps so far
 
 FIRST_TUNING_SEED = 1_000_000  # tuning seeds and reported seeds are disjoint
@@ -137,7 +139,8 @@ class Condition:
     Attributes:
         name: unique within the experiment.
         run: from settings, seeds and a job, computes a dataset with the dimensions setting and seed.
-        grid: values to fit, by name. Every combination is a setting; an empty grid has one, empty setting.
+        grid: values to fit, by name. Every combination is a setting; an empty grid has one, empty setting. Or a list
+            of settings, for designs that do not have every combination.
         limits: values that a parameter cannot exceed. Other choices at the edge of a grid are reported.
         measure: what settings are fitted by.
         recorded: how results are recorded in `results/`, if they are.
@@ -145,7 +148,7 @@ class Condition:
 
     name: str
     run: Run
-    grid: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
+    grid: Grid = field(default_factory=dict[str, Sequence[float]])
     limits: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
     measure: Measure = Q_ERROR
     recorded: Recorded | None = None

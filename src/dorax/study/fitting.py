@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
-from dorax.study.experiment import Axis, Condition
+from dorax.study.experiment import Axis, Condition, Grid
 from dorax.study.statistics import median
 
 
@@ -31,15 +31,17 @@ class Choice:
     is_by_area: bool = False
 
 
-def settings_of(grid: Mapping[str, Sequence[float]]) -> list[dict[str, float]]:
-    """List all combinations of a grid's values.
+def settings_of(grid: Grid) -> list[dict[str, float]]:
+    """List the settings of a grid.
 
     Args:
-        grid: values by name.
+        grid: values by name, for all their combinations; or the settings themselves.
 
     Returns:
         The settings; for an empty grid, one empty setting.
     """
+    if not isinstance(grid, Mapping):
+        return [dict(setting) for setting in grid]
     return [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
 
 
@@ -68,8 +70,8 @@ def choose(condition: Condition, summary: xr.Dataset, axis: Axis) -> Choice:
     chosen = settings[best]
     at_edge = [
         name
-        for name, values in condition.grid.items()
-        if len(values) > 1
+        for name in chosen
+        if len(values := {setting[name] for setting in settings}) > 1
         and chosen[name] in (min(values), max(values))
         and chosen[name] not in condition.limits.get(name, ())
     ]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -219,8 +219,25 @@ def difference_of_means(larger: Floats, smaller: Floats) -> Interval:
     Returns:
         The difference with its bootstrap interval.
     """
-    draws = [np.mean(x[_draws(len(x), seed=seed)], axis=-1) for seed, x in ((1, larger), (2, smaller))]
-    return from_draws(float(np.mean(larger) - np.mean(smaller)), draws[0] - draws[1])
+    return mean_of_differences([(larger, smaller)])
+
+
+def mean_of_differences(pairs: Sequence[tuple[Floats, Floats]]) -> Interval:
+    """Compute the difference of the means of two groups of runs, averaged over several tasks of equal weight.
+
+    Args:
+        pairs: for each task, the values of both groups; the second is subtracted. All groups are independent.
+
+    Returns:
+        The mean difference with its bootstrap interval: runs are resampled within each group.
+    """
+    draws = [
+        np.mean(values[_draws(len(values), seed=2 * task + group + 1)], axis=-1) * (1 if group == 0 else -1)
+        for task, pair in enumerate(pairs)
+        for group, values in enumerate(pair)
+    ]
+    value = np.mean([np.mean(larger) - np.mean(smaller) for larger, smaller in pairs])
+    return from_draws(float(value), np.sum(draws, axis=0) / len(pairs))
 
 
 def difference_of_shares(larger: tuple[int, int], smaller: tuple[int, int]) -> Interval:
