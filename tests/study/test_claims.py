@@ -5,7 +5,7 @@ import pytest
 from dorax.study.claims import Claim, Estimate, judge, judged
 from dorax.study.experiment import FULL, QUICK, Experiment
 from dorax.study.results import ConditionResult, LeftOut, Results
-from dorax.study.statistics import Interval
+from dorax.study.statistics import Interval, exactly
 
 NOTHING = Results({}, FULL)
 
@@ -57,3 +57,9 @@ def test_a_quick_run_is_not_judged_on_agents_that_it_leaves_out_and_a_full_run_h
     assert [row["claim"] for row in judged("x", experiment, Results(conditions, QUICK))] == ["about a"]
     with pytest.raises(LeftOut):
         judged("x", experiment, Results(conditions, FULL))
+
+
+def test_mathematics_that_is_wrong_in_one_of_several_cases_fails():
+    cases = {name: lambda results, x=x: Estimate("a number", exactly(x), 1) for name, x in (("a", 0.5), ("b", 2.0))}
+    row = judge("x", "fig", Claim("always", cases, below=1.0, is_mathematics=True), NOTHING)
+    assert (row["verdict"], row["decided_by"]) == ("fails", "b")

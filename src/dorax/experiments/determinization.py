@@ -380,7 +380,7 @@ def _draw_convergence(results: Results, axes: Axes) -> None:
     choices = results["LLL"].data().choices.values
     at = np.unique(np.geomspace(1, len(choices), 200).astype(int)) - 1
     times = choices[at]
-    styles = {name: {"color": colour} for name, colour in zip(RULES, figures.COLOURS, strict=False)}
+    styles: dict[str, Any] = {name: {"color": colour} for name, colour in zip(RULES, figures.COLOURS, strict=False)}
     styles |= {
         slack_name(p): {"color": shade, "linestyle": "--"} for p, shade in zip(POWERS, figures.palette(3), strict=False)
     }

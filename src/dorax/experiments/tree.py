@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -335,7 +336,7 @@ def draw(results: Results, figure: Figure) -> None:
         panel.legend(frameon=False, fontsize=8)
 
 
-def _draw_count(axes: Axes, count: np.ndarray, **style: object) -> None:
+def _draw_count(axes: Axes, count: np.ndarray, **style: Any) -> None:
     axes.plot(count[: CYCLES + 1], **style)
 
 
@@ -349,11 +350,11 @@ EXPERIMENT = Experiment(
     "cycles is n + log_q(A + (1 − A) q^((k−1)n)), A = γ_E (1 − q^k)/(q − q^k): one a cycle plus a transient, which "
     "vanishes when α (k − 1) n is large. If α is small, the first cycles add about k (1 − γ_E) each: 0.2 for two "
     "leaves, 5 for fifty, one only for k = 1/(1 − γ_E). A single leaf is known as well as the root, so the count is "
-    "n − log(1 + n α γ_E/q)/|log q|: cycle n falls short of one by about 1/(α n), and the lag grows logarithmically. So "
-    "the paper's statement is exact in the limit of many cycles, and “about one” (0.9 to 1.1) is true from the cycles "
-    "in the second table on. Other MDPs: a chain before the hub; a hub with a leaf and a hub of its own, whose five "
-    "leaves need ten visits; an action that stays in its state and is taken three times before the exit; a leaf that "
-    "is drawn at random. In the limit a pair's count grows as its visits or as the least known pair behind it, "
+    "n − log(1 + n α γ_E/q)/|log q|: cycle n falls short of one by about 1/(α n), and the lag grows logarithmically. "
+    "So the paper's statement is exact in the limit of many cycles, and “about one” (0.9 to 1.1) is true from the "
+    "cycles in the second table on. Other MDPs: a chain before the hub; a hub with a leaf and a hub of its own, whose "
+    "five leaves need ten visits; an action that stays in its state and is taken three times before the exit; a leaf "
+    "that is drawn at random. In the limit a pair's count grows as its visits or as the least known pair behind it, "
     "whichever is slower.",
     conditions=conditions,
     claims=claims(),
