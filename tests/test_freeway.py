@@ -32,7 +32,8 @@ def runs(rewards, tests=(0.0,), seconds=None):
                 ("seed", "test", "game"),
                 np.broadcast_to(np.asarray(tests)[:, None], (seeds, len(tests), 2)),
             ),
-        }
+        },
+        coords={"seed": range(seeds)},
     )
 
 
@@ -76,12 +77,43 @@ def test_few_seeds_show_a_value_and_decide_nothing():
     results = results_of(found)
     for worse, seeds, verdict in ((freeway.DENSITY, 2, "unclear"), (freeway.DQN, 5, "holds")):
         claim = freeway.ends_better(freeway.E_VALUES, worse)
-        estimate = claim.estimate(results)
+        estimate = claim.cases[""](results)
         assert claim.verdict(estimate.interval) == verdict
         assert estimate.interval.value == 30
         assert estimate.seeds == seeds
     leaves = freeway.leaves_more_often(freeway.E_VALUES, freeway.DQN)
-    assert leaves.verdict(leaves.estimate(results).interval) == "holds"
+    assert leaves.verdict(leaves.cases[""](results).interval) == "holds"
+
+
+def test_learning_that_sets_in_after_the_shortest_runs_have_ended_is_censored_there():
+    late, soon = [0.0] * 160 + [0.01] * 40, [0.0] * 20 + [0.01] * 180
+    times = freeway.onset(runs([late, soon]))
+    np.testing.assert_array_equal(times.is_reached, [False, True])
+    np.testing.assert_array_equal(times.time, [freeway.ONSET_STEPS, 210_000])
+
+
+def test_the_end_is_judged_by_seeds_that_run_for_all_steps():
+    found = {freeway.E_VALUES: runs([[0.02] * 30] * 8, tests=[30.0] * 5), freeway.DQN: runs([[0.0] * 30] * 6)}
+    assert freeway.ends_better(freeway.E_VALUES, freeway.DQN).cases[""](results_of(found)).seeds == freeway.LONG_SEEDS
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(0.001, "fails"), (0.5, "holds")])
+def test_a_bonus_that_is_nearly_the_same_everywhere_directs_nothing(spread, verdict):
+    data = runs([[0.0] * 30] * 4)
+    paid = xr.full_like(data.record_reward, 0.04)
+    data = data.assign(record_bonus=paid, record_bonus_spread=spread * paid)
+    claim = freeway.directs(freeway.E_VALUES)
+    estimate = claim.cases[""](results_of({freeway.E_VALUES: data}))
+    assert estimate.interval.value == pytest.approx(spread)
+    assert claim.verdict(estimate.interval) == verdict
+
+
+def test_the_constant_bonus_follows_what_e_values_paid_in_the_recorded_runs():
+    paid = []
+    for seed in range(freeway.LONG_SEEDS):
+        with xr.open_dataset(repository.results() / "freeway" / f"e-values-{seed}.nc") as data:
+            paid.append(np.interp(freeway.SCHEDULE.steps, data.record_step.values, data.record_bonus.values))
+    np.testing.assert_allclose(freeway.SCHEDULE.values, np.mean(paid, axis=0), rtol=2e-3)
 
 
 def test_the_table_has_the_cost_of_a_step_relative_to_dqn():
@@ -99,7 +131,7 @@ def test_a_cost_is_judged_by_two_seeds():
         slow, fast = ([factor * np.arange(1.0, 31)] * seeds for factor in (3.0, 2.0))
         idle = [[0.0] * 30] * seeds
         results = results_of({freeway.DENSITY: runs(idle, seconds=slow), freeway.DQN: runs(idle, seconds=fast)})
-        estimate = claim.estimate(results)
+        estimate = claim.cases[""](results)
         assert estimate.interval.value == pytest.approx(1.5)
         assert claim.verdict(estimate.interval) == verdict
 
@@ -123,9 +155,10 @@ def test_the_most_important_runs_come_first_and_their_seeds_take_turns(tmp_path,
     experiment = replace(freeway.EXPERIMENT, conditions=conditions)
     run("freeway", experiment, Size(5), Store(tmp_path), watch=lambda label: lambda share, steps: None)
     assert order[:4] == [(freeway.E_VALUES, 0), (freeway.DQN, 0), (freeway.E_VALUES, 1), (freeway.DQN, 1)]
-    assert order[10:] == [
-        *((name, seed) for name in (freeway.DENSITY, freeway.E_VALUES_0, freeway.COUNTS) for seed in (0, 1)),
-        *((freeway.LONGER, 0), (freeway.E_VALUES_THEIRS, 0), (freeway.E_VALUES_THEIRS, 1), (freeway.DQN_THEIRS, 0)),
+    assert order[10:20] == [(name, seed) for name in (freeway.CONSTANT, freeway.E_VALUES_0) for seed in range(5)]
+    assert order[20:] == [
+        *((name, seed) for name in (freeway.DENSITY, freeway.COUNTS, freeway.E_VALUES_THEIRS) for seed in (0, 1)),
+        *((freeway.DQN_THEIRS, 0), (freeway.LONGER, 0)),
     ]
 
 

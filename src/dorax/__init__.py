@@ -7,6 +7,7 @@ from dorax import core, envs, mdps
 from dorax.core import (
     LLL,
     UCB,
+    ConstantBonus,
     Deficit,
     EpsilonGreedy,
     EValues,
@@ -15,6 +16,7 @@ from dorax.core import (
     InverseRootCount,
     InverseRootLogE,
     LinearSchedule,
+    PiecewiseSchedule,
     Sample,
     Softmax,
     Visits,
@@ -47,10 +49,10 @@ __version__ = "0.2.0"
 envs.register()
 
 __all__ = [
-    "LLL", "UCB", "AtariAgent", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel", "Diagnosis",
-    "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HostOptions", "InvalidInput",
-    "InverseCount", "InverseRootCount", "InverseRootLogE", "KWinners",
-    "Learner", "LinearAgent", "LinearSchedule", "Maps", "QLearning", "Result", "Sample", "Softmax",
+    "LLL", "UCB", "AtariAgent", "ConstantBonus", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel",
+    "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HostOptions",
+    "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE", "KWinners",
+    "Learner", "LinearAgent", "LinearSchedule", "Maps", "PiecewiseSchedule", "QLearning", "Result", "Sample", "Softmax",
     "Table", "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose", "envs",
     "evaluate", "grid", "load", "mdps", "play", "train", "use_all_cores",
 ]  # fmt: skip

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 import dorax
-from dorax.core import LLL, EpsilonGreedy, EValues, LinearSchedule, Softmax
+from dorax.core import (
+    LLL,
+    ConstantBonus,
+    EpsilonGreedy,
+    EValues,
+    LinearSchedule,
+    PiecewiseSchedule,
+    Softmax,
+)
 from dorax.core.schedules import at_step, has_schedule
 
 FALLING = LinearSchedule(1.0, 0.1, 1000)
@@ -94,3 +102,31 @@ def test_in_the_engine_and_in_a_learner_epsilon_is_that_of_the_steps_so_far() ->
         greedy.append(float(np.mean([learner.sample_action(0) == 1 for _ in range(2000)])))
     assert greedy[:2] == pytest.approx([0.25, 0.625], abs=0.05)
     assert greedy[2:] == [1.0, 1.0]
+
+
+def test_a_piecewise_schedule_goes_straight_from_point_to_point_and_stays_outside() -> None:
+    schedule = PiecewiseSchedule((10.0, 20.0, 40.0), (1.0, 3.0, 0.0))
+    by_hand = {0: 1.0, 10: 1.0, 15: 2.0, 20: 3.0, 30: 1.5, 40: 0.0, 99: 0.0}
+    for number in (int, jnp.asarray):
+        assert [float(schedule(number(step))) for step in by_hand] == pytest.approx(list(by_hand.values()))
+
+
+@pytest.mark.parametrize(
+    ("steps", "values", "words"),
+    [((0.0, 0.0), (1.0, 2.0), "increasing"), ((0.0,), (1.0, 2.0), "equally many"), ((0.0,), (-1.0,), "value of a")],
+)
+def test_a_piecewise_schedule_that_makes_no_sense_is_refused(steps: Any, values: Any, words: str, refused: Any) -> None:
+    with refused(words):
+        PiecewiseSchedule(steps, values)
+
+
+def test_a_constant_bonus_pays_the_same_for_every_count() -> None:
+    np.testing.assert_array_equal(ConstantBonus(0.3)(np.asarray([1.0, 9.0]), 0.5), [0.3, 0.3])
+
+
+def test_a_bonus_that_follows_a_schedule_or_counts_nothing_is_refused_where_it_is_not_supported() -> None:
+    with pytest.raises(dorax.InvalidInput, match="an AtariAgent supports one in a ConstantBonus"):
+        dorax.TabularAgent(EpsilonGreedy(0.1), bonus=ConstantBonus(FALLING))
+    with pytest.raises(dorax.InvalidInput, match="without a counter"):
+        dorax.LinearAgent(EpsilonGreedy(0.1), bonus=ConstantBonus(0.1))
+    dorax.AtariAgent(bonus=ConstantBonus(FALLING))

@@ -8,6 +8,7 @@ from typing import Any, cast
 from dorax.core.checks import InvalidInput, in_brief
 from dorax.core.policies import EpsilonGreedy, Softmax
 from dorax.core.rules import LLL, UCB, Deficit, Rule, Sample
+from dorax.core.schedules import has_schedule
 
 
 def as_rule(rule: Rule | EpsilonGreedy | Softmax) -> Rule:
@@ -65,15 +66,20 @@ def check_optional_counter(rule: Any, counter: Any, bonus: Any) -> None:
         raise InvalidInput(f"rule is {name} without a counter; allowed: {name} with Visits or EValues")
 
 
-def check_bonus(bonus: Any) -> None:
+def check_bonus(bonus: Any, *, may_change: bool = False) -> None:
     """Check the bonus of an agent.
 
     Args:
         bonus: a bonus, or None.
+        may_change: whether the agent supports a bonus that follows a schedule.
 
     Raises:
         InvalidInput: if it is something else.
     """
+    if has_schedule(bonus) and not may_change:
+        raise InvalidInput(
+            f"bonus is {in_brief(bonus)}, with a schedule; an AtariAgent supports one in a ConstantBonus"
+        )
     if bonus is not None and (isinstance(bonus, type) or not callable(bonus)):
         raise InvalidInput(
             f"bonus is {bonus!r}; allowed: InverseCount(), InverseRootCount(), InverseRootLogE(), a function like them "

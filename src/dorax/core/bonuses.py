@@ -84,3 +84,22 @@ class InverseRootLogE(eqx.Module):
         rate = as_float(learning_rate, xp, like=count)
         minus_log_e = -xp.log1p(-rate) * count
         return as_float(self.scale, xp, like=count) / xp.sqrt(minus_log_e + as_float(self.floor, xp, like=count))
+
+
+class ConstantBonus(eqx.Module):
+    """The same bonus for every visit: a control that tells what a bonus directs from what it merely pays.
+
+    Args:
+        scale: the bonus. With an `AtariAgent` it needs no counter and may follow a schedule.
+    """
+
+    scale: Array = 1.0
+
+    def __check_init__(self) -> None:
+        check_finite("the scale of the bonus", self.scale)
+
+    def __call__(self, count: Array, learning_rate: Array) -> Array:
+        """Return the bonus, whatever the count."""
+        del learning_rate
+        xp = namespace(count)
+        return xp.zeros_like(count) + as_float(self.scale, xp, like=count)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from dorax.core.arrays import Array, as_float, namespace
-from dorax.core.checks import check_at_least
+from dorax.core.checks import InvalidInput, check_at_least
 
 Part = TypeVar("Part")
 
@@ -45,6 +47,40 @@ class LinearSchedule(eqx.Module):
         return self.start + share * (self.end - self.start)
 
 
+class PiecewiseSchedule(eqx.Module):
+    """A number that changes linearly between given points, and stays before the first and after the last.
+
+    Args:
+        steps: steps of the points, increasing.
+        values: the number at each point.
+    """
+
+    steps: tuple[float, ...] = eqx.field(static=True)
+    values: tuple[float, ...] = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        check_at_least("a step of a schedule", self.steps, 0)
+        check_at_least("a value of a schedule", self.values, 0)
+        if len(self.steps) != len(self.values) or not self.steps:
+            raise InvalidInput(
+                f"a schedule has {len(self.steps)} steps and {len(self.values)} values; allowed: equally many"
+            )
+        if any(later <= earlier for earlier, later in pairwise(self.steps)):
+            raise InvalidInput(f"the steps of a schedule are {self.steps}; allowed: increasing numbers")
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The numbers that all others lie between."""
+        return self.values
+
+    def __call__(self, step: Array) -> Array:
+        """Return the number after so many steps."""
+        if isinstance(step, int | float):
+            return float(np.interp(step, self.steps, self.values))
+        xp = namespace(step)
+        return xp.interp(as_float(step, xp), xp.asarray(self.steps), xp.asarray(self.values))
+
+
 def at_step(part: Part, step: Array) -> Part:
     """Replace every schedule of a rule, or of another part of an agent, by its number.
 
@@ -72,4 +108,4 @@ def has_schedule(part: Any) -> bool:
 
 
 def _is_schedule(leaf: Any) -> bool:
-    return isinstance(leaf, LinearSchedule)
+    return isinstance(leaf, LinearSchedule | PiecewiseSchedule)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from dorax.core.counters import EValues
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Answer, Condition, Experiment, Finding, Progress, Setting, Size, Table
+from dorax.study.experiment import Condition, Experiment, Progress, Setting, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import difference_of_means, difference_of_shares, mean, share
 from dorax.wrappers import EValueBonus, diagnose
@@ -223,15 +223,6 @@ EXPERIMENT = Experiment(
     ],
     draw=draw,
     order=110,
-    finding=Finding(
-        "Does a bonus in a wrapper make plain Q-learning find the treasure of a deep sea?",
-        [
-            Answer(
-                f"a bonus of scale {RIGHT} finds the treasure more often than {NONE}",
-                "share of runs that find it higher by {}",
-            )
-        ],
-    ),
     size=Size(seeds=10),
     tables=tables,
 )

@@ -13,7 +13,16 @@ from matplotlib.figure import Figure
 
 import dorax
 from dorax.agents.atari import AtariAgent, DensityModel
-from dorax.core import EpsilonGreedy, EValues, InvalidInput, InverseRootCount, InverseRootLogE, LinearSchedule
+from dorax.core import (
+    ConstantBonus,
+    EpsilonGreedy,
+    EValues,
+    InvalidInput,
+    InverseRootCount,
+    InverseRootLogE,
+    LinearSchedule,
+    PiecewiseSchedule,
+)
 from dorax.engine.host import HostOptions, HostRun, HostTraining
 from dorax.envs import Atari
 from dorax.study import figures
@@ -21,6 +30,7 @@ from dorax.study.claims import Claim, Estimate
 from dorax.study.experiment import QUICK, Answer, Condition, Experiment, Finding, Job, Recorded, Setting, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import (
+    UNKNOWN,
     Interval,
     Times,
     difference_of_means,
@@ -33,12 +43,13 @@ from dorax.study.statistics import (
 )
 
 DQN, E_VALUES, DENSITY = "DQN", "E-values", "density"
-E_VALUES_0, COUNTS, LONGER = "E-values, γ_E = 0", "E-values, count form", "E-values, 8 million steps"
+CONSTANT, E_VALUES_0 = "constant bonus", "E-values, γ_E = 0"
+COUNTS, LONGER = "E-values, count form", "E-values, 8 million steps"
 E_VALUES_THEIRS, DQN_THEIRS = "E-values, authors' Adam", "DQN, authors' Adam"
 STEPS, MORE_STEPS, ONSET_STEPS = 3_000_000, 8_000_000, 1_500_000
 LONG_SEEDS = 5  # seeds that run for all steps; further ones only show when learning sets in
-LEFT = 1.0
-THRESHOLDS = LEFT, 10.0, 25.0  # mean returns of a game: first crossings, halfway, nearly the maximum
+LEFT, NEARLY_BEST = 1.0, 25.0  # mean returns of a game: first crossings, nearly the maximum
+THRESHOLDS = LEFT, 10.0, NEARLY_BEST
 WINDOW = 10  # records in a moving average: 100 000 steps
 TESTS = 5  # tests at the end of a run
 
@@ -53,10 +64,33 @@ THEIRS = replace(
 SCALE, FLOOR = 0.05, 0.01  # of all bonuses, as in the authors' code
 BONUS = InverseRootLogE(SCALE, FLOOR)
 LOGISTIC = EValues(0.99, form="logistic")
+# The mean bonus of E-values in the recorded runs of seeds 0 to 4, every 10^5 steps; its spread over seeds is below 2 %.
+SCHEDULE = PiecewiseSchedule(
+    tuple(1e5 * i for i in range(16)),
+    (
+        0.0596,
+        0.0576,
+        0.0532,
+        0.0498,
+        0.0468,
+        0.0444,
+        0.0423,
+        0.0406,
+        0.0388,
+        0.0372,
+        0.0358,
+        0.0349,
+        0.0338,
+        0.0326,
+        0.0319,
+        0.031,
+    ),
+)
 AGENTS = {
     E_VALUES: replace(AGENT, counter=LOGISTIC, bonus=BONUS),
     DQN: AGENT,
     DENSITY: replace(AGENT, counter=DensityModel(), bonus=InverseRootCount(SCALE, FLOOR)),
+    CONSTANT: replace(AGENT, bonus=ConstantBonus(SCHEDULE)),
     E_VALUES_0: replace(AGENT, counter=EValues(0.0, form="logistic"), bonus=BONUS),
     COUNTS: replace(AGENT, counter=EValues(0.99, form="count"), bonus=BONUS),
     LONGER: replace(AGENT, counter=LOGISTIC, bonus=BONUS),
@@ -65,10 +99,12 @@ AGENTS = {
 }
 FEWEST = 4  # minimum number of seeds on each side of a comparison
 FEW_SEEDS = 2  # for agents that the paper does not compare, and for slow ones
+CONTROL_SEEDS = 5  # of the two controls
 STYLES = {
     DQN: (figures.COLOURS[0], "-"),
     DENSITY: (figures.COLOURS[4], "-"),
     E_VALUES: (figures.COLOURS[6], "-"),
+    CONSTANT: (figures.COLOURS[1], "-"),
     E_VALUES_0: (figures.COLOURS[7], "-"),
     COUNTS: (figures.COLOURS[2], "-"),
     LONGER: (figures.COLOURS[6], "--"),
@@ -83,7 +119,16 @@ def conditions(size: Size) -> list[Condition]:
     first = [_condition(name, range(size.seeds), 0, size) for name in (E_VALUES, DQN)]
     if not size.is_full:
         return [*first, _condition(DENSITY, range(1), 1, size)]
-    seeds = {DENSITY: few, E_VALUES_0: few, COUNTS: few, LONGER: range(1), E_VALUES_THEIRS: few, DQN_THEIRS: range(1)}
+    controls = range(min(CONTROL_SEEDS, size.seeds))
+    seeds = {
+        CONSTANT: controls,
+        E_VALUES_0: controls,
+        DENSITY: few,
+        COUNTS: few,
+        E_VALUES_THEIRS: few,
+        DQN_THEIRS: range(1),
+        LONGER: range(1),
+    }
     return [*first, *(_condition(name, seeds[name], place, size) for place, name in enumerate(seeds, start=1))]
 
 
@@ -151,7 +196,8 @@ def training(name: str, seed: int, size: Size) -> HostTraining:
     """
     agent, env = AGENTS[name], Atari("freeway")
     if size.is_full:
-        steps = MORE_STEPS if name == LONGER else STEPS if seed < LONG_SEEDS else ONSET_STEPS
+        is_short = seed >= LONG_SEEDS or name in (CONSTANT, E_VALUES_0)
+        steps = MORE_STEPS if name == LONGER else ONSET_STEPS if is_short else STEPS
         return HostTraining(agent, env, steps, seed)
     rule = EpsilonGreedy(LinearSchedule(1.0, 0.1, 400))
     agent = replace(agent, rule=rule, capacity=1_000, learning_starts=200, target_every=20, actor_every=10, games=8)
@@ -216,8 +262,21 @@ def times_to(data: xr.Dataset, threshold: float) -> Times:
     return first_times(training_return(data), data.record_step.values, threshold)
 
 
+def onset(data: xr.Dataset) -> Times:
+    """Find the steps until the mean return first reaches 1. Later ones are censored where the shortest runs end.
+
+    Args:
+        data: results of one condition.
+
+    Returns:
+        One time per seed.
+    """
+    times = times_to(data, LEFT)
+    return Times(np.minimum(times.time, ONSET_STEPS), times.is_reached & (times.time <= ONSET_STEPS))
+
+
 def leaves_more_often(often: str, seldom: str) -> Claim:
-    """Claim that more seeds leave a return of 0 with one agent than with another.
+    """Claim that more seeds leave a return of 0 early with one agent than with another.
 
     Args:
         often: name of the better agent.
@@ -228,41 +287,105 @@ def leaves_more_often(often: str, seldom: str) -> Claim:
     """
 
     def estimate(results: Results) -> Estimate:
-        left = {name: times_to(results[name].data(), LEFT).is_reached for name in (often, seldom)}
+        left = {name: onset(results[name].data()).is_reached for name in (often, seldom)}
         counts = ", ".join(f"{int(x.sum())} of {len(x)} of {name}" for name, x in left.items())
-        words = f"share of seeds whose mean return exceeds {LEFT:g}, {often} less {seldom} ({counts})"
+        words = (
+            f"share of seeds whose mean return exceeds {LEFT:g} within {ONSET_STEPS:.1e} steps, {often} less {seldom}"
+        )
         shares = [(int(x.sum()), len(x)) for x in left.values()]
-        return _estimate(words, difference_of_shares(*shares), *left.values())
+        return _estimate(f"{words} ({counts})", difference_of_shares(*shares), *left.values())
 
-    return Claim(f"more seeds leave 0 with {often} than with {seldom}", estimate, above=0.0)
+    return Claim(f"more seeds leave 0 early with {often} than with {seldom}", estimate, above=0.0)
 
 
-def sooner(fast: str, slow: str, threshold: float) -> Claim:
-    """Claim that one agent reaches a mean return sooner than another.
+def sooner(fast: str, slow: str) -> Claim:
+    """Claim that learning sets in sooner with one agent than with another.
 
     Args:
         fast: name of the faster agent.
         slow: name of the slower agent.
-        threshold: the mean return.
 
     Returns:
         The claim.
     """
 
     def estimate(results: Results) -> Estimate:
-        times = {name: times_to(results[name].data(), threshold) for name in (slow, fast)}
-        never = [f"{int((~t.is_reached).sum())} of {len(t.time)} of {name} never" for name, t in times.items()]
-        words = f"steps until a mean return of {threshold:g}, {slow} over {fast} (medians); {', '.join(never)}"
-        return _estimate(words, ratio_of_medians(times[slow], times[fast]), *(t.time for t in times.values()))
+        times = {name: onset(results[name].data()) for name in (slow, fast)}
+        return _ratio_of_times(times, f"a mean return of {LEFT:g}")
 
-    return Claim(f"{fast} reaches a mean return of {threshold:g} before {slow}", estimate, above=1.0)
+    return Claim(f"learning sets in sooner with {fast} than with {slow}", estimate, above=1.0)
+
+
+def finishes_sooner(fast: str, slow: str) -> Claim:
+    """Claim that one agent nearly reaches the maximum sooner than another, over the seeds that run for all steps.
+
+    Args:
+        fast: name of the faster agent.
+        slow: name of the slower agent.
+
+    Returns:
+        The claim.
+    """
+
+    def estimate(results: Results) -> Estimate:
+        times = {name: times_to(_long(results[name].data()), NEARLY_BEST) for name in (slow, fast)}
+        return _ratio_of_times(times, f"a mean return of {NEARLY_BEST:g}")
+
+    return Claim(f"{fast} reaches a mean return of {NEARLY_BEST:g} before {slow}", estimate, above=1.0)
+
+
+def _long(data: xr.Dataset) -> xr.Dataset:
+    return data.sel(seed=[seed for seed in data.seed.values if seed < LONG_SEEDS])
+
+
+def _ratio_of_times(times: dict[str, Times], what: str) -> Estimate:
+    never = [f"{int((~t.is_reached).sum())} of {len(t.time)} of {name} never" for name, t in times.items()]
+    slow, fast = times
+    words = f"steps until {what}, {slow} over {fast} (medians); {', '.join(never)}"
+    return _estimate(words, ratio_of_medians(times[slow], times[fast]), *(t.time for t in times.values()))
+
+
+def relative_spread(data: xr.Dataset) -> np.ndarray:
+    """Compute the spread of the bonus over the games of a batch relative to its mean, averaged over a run.
+
+    Args:
+        data: results of one condition.
+
+    Returns:
+        One number for each seed that recorded it.
+    """
+    if "record_bonus_spread" not in data:
+        return np.empty(0)
+    spread, bonus = data.record_bonus_spread.values, data.record_bonus.values
+    is_recorded = np.isfinite(spread) & (bonus > 0)
+    return np.asarray([np.mean(s[ok] / b[ok]) for s, b, ok in zip(spread, bonus, is_recorded, strict=True) if ok.any()])
+
+
+def directs(name: str) -> Claim:
+    """Claim that a bonus prefers some states to others: its spread over a batch is at least a tenth of its mean.
+
+    Args:
+        name: name of the agent.
+
+    Returns:
+        The claim.
+    """
+
+    def estimate(results: Results) -> Estimate:
+        spread = relative_spread(results[name].data())
+        interval = mean(spread) if len(spread) >= FEWEST else UNKNOWN
+        words = f"standard deviation of the bonus over the games of a batch, relative to its mean, {name}"
+        return Estimate(words, interval, len(spread))
+
+    text = f"the bonus of {name} prefers some states to others: its spread over a batch is a tenth of its mean or more"
+    return Claim(text, estimate, above=0.1)
 
 
 def _estimate(words: str, interval: Interval, *groups: np.ndarray, fewest: int = FEWEST) -> Estimate:
     """Make an estimate. With too few seeds in a group its interval is infinite, so that the claim is not judged."""
     seeds = min(len(group) for group in groups)
     if seeds < fewest:
-        interval = Interval(interval.value, -np.inf, np.inf)
+        interval = Interval(interval.value, -np.inf, np.inf, interval.relation)
     return Estimate(words, interval, seeds)
 
 
@@ -291,20 +414,21 @@ def ends_better(better: str, worse: str) -> Claim:
     """
 
     def estimate(results: Results) -> Estimate:
-        ours, theirs = (final_tests(results[name].data()) for name in (better, worse))
+        ours, theirs = (final_tests(_long(results[name].data())) for name in (better, worse))
         words = f"mean return of the last {TESTS} tests, {better} less {worse}"
         return _estimate(words, difference_of_means(ours, theirs), ours, theirs)
 
     return Claim(f"{better} ends with more than {worse}", estimate, above=0.0)
 
 
-def cost(name: str, text: str, **bounds: float) -> Claim:
+def cost(name: str, text: str, *, above: float = -np.inf, below: float = np.inf) -> Claim:
     """Make a claim about the time per step of an agent, relative to DQN.
 
     Args:
         name: name of the agent.
         text: text of the claim.
-        **bounds: bounds of the ratio, as for `Claim`.
+        above: lower bound of the ratio.
+        below: upper bound of the ratio.
 
     Returns:
         The claim.
@@ -317,7 +441,7 @@ def cost(name: str, text: str, **bounds: float) -> Claim:
         # Each run has about a hundred timings, so two runs are enough.
         return _estimate(words, interval, ours, theirs, fewest=2)
 
-    return Claim(text, estimate, **bounds)
+    return Claim(text, estimate, above=above, below=below)
 
 
 def seconds_a_step(data: xr.Dataset) -> np.ndarray:
@@ -421,18 +545,23 @@ EXPERIMENT = Experiment(
     conditions=conditions,
     claims=[
         leaves_more_often(E_VALUES, DQN),
-        *(sooner(E_VALUES, slow, threshold) for slow in (DQN, DENSITY) for threshold in THRESHOLDS),
-        *(ends_better(E_VALUES, worse) for worse in (DQN, DENSITY)),
+        *(sooner(E_VALUES, slow) for slow in (DQN, CONSTANT, E_VALUES_0, DENSITY)),
+        finishes_sooner(E_VALUES, DQN),
+        ends_better(E_VALUES, DQN),
+        directs(E_VALUES),
         cost(E_VALUES, "E-values cost little: at most 1.15 times DQN", below=1.15),
         cost(DENSITY, "a density model is an order of magnitude slower than DQN", above=10.0),
     ],
     draw=draw,
     order=95,
     finding=Finding(
-        "On Freeway, does DQN end with a higher return with a bonus from E-values than without?",
-        [Answer(f"{E_VALUES} ends with more than {DQN}", "return higher by {}")],
+        "On Freeway, does learning set in sooner with a bonus from E-values than without, and does it direct anything?",
+        [
+            Answer(sooner(E_VALUES, DQN).text, "{} times as soon", label="sooner"),
+            Answer(directs(E_VALUES).text, "spread of {} of its mean", label="directs"),
+        ],
     ),
-    size=Size(seeds=5),
+    size=Size(seeds=10),
     quick=Size(seeds=1, fraction=0.0002),
     tables=tables,
 )

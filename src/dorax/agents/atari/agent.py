@@ -9,6 +9,7 @@ import equinox as eqx
 from dorax.agents.atari.density import DensityModel
 from dorax.core.agents import as_rule, check_bonus, check_optional_counter, check_rule
 from dorax.core.arrays import Array
+from dorax.core.bonuses import ConstantBonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole, in_brief
 from dorax.core.policies import EpsilonGreedy
 from dorax.core.schedules import LinearSchedule
@@ -38,7 +39,8 @@ class AtariAgent(eqx.Module):
             (`Softmax`, `EpsilonGreedy`) is sampled from.
         counter: what the bonus and the rule count by: `EValues` or `Visits`, learned by a second head of the network;
             `DensityModel`, pseudo-counts of frames; None for no counts.
-        bonus: turns counts into reward; the sum is then clipped to ±1. None for no bonus.
+        bonus: turns counts into reward; the sum is then clipped to ±1. None for no bonus. A `ConstantBonus` needs no
+            counter and may follow a schedule.
         bonus_at: when the bonus is computed: at the `"visit"`, to be stored with the transition, or at every
             `"replay"`.
         learning_rate: learning rate of Adam.
@@ -99,12 +101,16 @@ class AtariAgent(eqx.Module):
             )
 
     def _check_counter(self) -> None:
-        if not isinstance(self.counter, DensityModel):
+        is_density = isinstance(self.counter, DensityModel)
+        if isinstance(self.bonus, ConstantBonus):
+            check_bonus(self.bonus, may_change=True)
+            check_optional_counter(self.rule, None if is_density else self.counter, None)
+        elif is_density:
+            check_bonus(self.bonus)
+            check_optional_counter(self.rule, None, None)  # no rule can use it: it counts frames, not actions
+        else:
             check_optional_counter(self.rule, self.counter, self.bonus)
-            return
-        check_bonus(self.bonus)
-        check_optional_counter(self.rule, None, None)  # no rule can use it: it counts frames, not actions
-        if self.bonus_at == "replay":
+        if is_density and self.bonus_at == "replay":
             raise InvalidInput("bonus_at is 'replay' with a density model; a density model supports 'visit'")
 
     def check_env(self, env: Any) -> None:

@@ -165,7 +165,7 @@ class ScreenAlgorithm(eqx.Module):
         counts = taken(step.next_view.counts, step.next_action)
         if model is not None:
             model, counts = self.agent.counter.seen(model, frames)
-        bonuses = self._bonus(counts)
+        bonuses = self._bonus(counts, step.steps)
         group = jnp.sum(buffer.begun) % self.groups
         buffer = replay.with_outcome(buffer, group, Outcome(step.reward, step.terminated, step.learns))
         buffer = replay.with_row(buffer, group, frames, step.is_start, step.next_action, bonuses)
@@ -178,13 +178,14 @@ class ScreenAlgorithm(eqx.Module):
         )
         return memory._replace(replay=buffer, density=model, metrics=metrics), None, None
 
-    def with_action(self, memory: Memory, view: View, action: Int[Array, " games"]) -> Memory:
+    def with_action(self, memory: Memory, view: View, action: Int[Array, " games"], steps: Int[Array, ""]) -> Memory:
         """Replace the action of the newest row of the replay, if another one than the chosen one was taken.
 
         Args:
             memory: memory with a replay of a single group.
             view: view of the observation in which the action was taken.
             action: action taken.
+            steps: number of steps so far.
 
         Returns:
             The new memory.
@@ -194,7 +195,7 @@ class ScreenAlgorithm(eqx.Module):
         at = (buffer.begun[0] - 1) % buffer.actions.shape[0]
         buffer = buffer._replace(actions=buffer.actions.at[at].set(action.astype(jnp.uint8)))
         if self.counter is not None:  # a density model's bonus is the same for all actions
-            buffer = buffer._replace(bonuses=buffer.bonuses.at[at].set(self._bonus(taken(view.counts, action))))
+            buffer = buffer._replace(bonuses=buffer.bonuses.at[at].set(self._bonus(taken(view.counts, action), steps)))
         return memory._replace(replay=buffer)
 
     def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[Array, ""]) -> Memory:
@@ -292,7 +293,7 @@ class ScreenAlgorithm(eqx.Module):
         bonuses = steps.bonuses
         value, output = taken(out.values, steps.actions), taken(out.counter, steps.actions)
         if agent.bonus_at == "replay" and self.counter is not None:
-            bonuses = self._bonus(jax.lax.stop_gradient(self.counter.count(output)))
+            bonuses = self._bonus(jax.lax.stop_gradient(self.counter.count(output)), 0)  # which follows no schedule
         best = jnp.max(successors.values, axis=1)
         q_error = q_target(jnp.clip(reward + bonuses, -1, 1), terminated, best, agent.discount) - value
         e_error = jnp.zeros_like(q_error)
@@ -303,18 +304,19 @@ class ScreenAlgorithm(eqx.Module):
         loss = 2 * (surrogate(value, q_error) + surrogate(output, e_error))
         return loss, (jnp.mean(q_error**2), jnp.mean(e_error**2))
 
-    def _bonus(self, counts: Float[Array, " games"]) -> Float[Array, " games"]:
-        """Compute the bonus of visits.
+    def _bonus(self, counts: Float[Array, " games"], steps: Int[Array, ""] | int) -> Float[Array, " games"]:
+        """Compute the bonus of visits after so many steps.
 
         The count after this visit depends on the successor, which is not known yet. In the count form the visit is
         counted as a plain one; in the logistic form E starts at 1/2, which is one visit already.
         """
         if self.agent.bonus is None:
             return jnp.zeros_like(counts)
+        bonus = at_step(self.agent.bonus, steps)
         if self.counter is None:
-            return self.agent.bonus(counts, 0.5)
+            return bonus(counts, 0.5)
         counts = counts + 1 if self.counter.form == "count" else counts
-        return self.agent.bonus(counts, self.counter.rate())
+        return bonus(counts, self.counter.rate())
 
     def _optimizer(self) -> Any:
         agent = self.agent

@@ -101,7 +101,8 @@ class ScreenLearner(Learner):
             )
         if action != int(replay.actions[newest, 0]):
             view = self._algorithm.view(self.memory, jnp.asarray(here)[None])
-            self.memory = self._algorithm.with_action(self.memory, view, jnp.asarray([action], jnp.int32))
+            taken, steps = jnp.asarray([action], jnp.int32), jnp.asarray(self.steps)
+            self.memory = self._algorithm.with_action(self.memory, view, taken, steps)
 
     def _facts(self) -> dict[str, Any]:
         has_replay = self.memory.replay is not None
