@@ -140,3 +140,9 @@ def test_a_verdict_that_a_few_runs_would_change_says_so():
     few = np.where(np.arange(50) % 10 == 3, 1.0, 0.0)
     row = judge("x", "fig", Claim("there is a gain", gains, above=0.02), results_of(few))
     assert row["is_fragile"]
+
+
+def test_mathematics_that_is_wrong_in_one_of_several_cases_fails():
+    cases = {name: lambda results, x=x: Estimate("a number", exactly(x), 1) for name, x in (("a", 0.5), ("b", 2.0))}
+    row = judge("x", "fig", Claim("always", cases, below=1.0, is_mathematics=True), NOTHING)
+    assert (row["verdict"], row["decided_by"]) == ("fails", "b")

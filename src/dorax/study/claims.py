@@ -135,7 +135,7 @@ class Judged:
         """
         tendency, p_value = self.tendency
         if self.claim.is_mathematics:
-            return tendency if p_value <= _SMALLEST_P else "unclear"
+            return tendency if p_value <= len(self.estimates) * _SMALLEST_P else "unclear"
         return tendency if adjustment * p_value <= 1 - LEVEL else "unclear"
 
     def is_fragile(self, adjustment: float) -> bool:
