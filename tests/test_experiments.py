@@ -75,13 +75,17 @@ def test_a_new_figure_is_one_new_file_found_without_editing_a_list(monkeypatch, 
     assert "another_tree" in experiments.find()
 
 
-def test_a_finding_is_the_verdict_of_one_of_the_claims():
-    findings = [(each.finding, each.claims) for each in EXPERIMENTS.values() if each.finding is not None]
+def test_a_finding_is_the_verdict_of_claims_that_there_are():
+    findings = {name: each.finding for name, each in EXPERIMENTS.items() if each.finding is not None}
     assert len(findings) <= 15
-    for finding, claims in findings:
-        assert finding.claim in [claim.text for claim in claims]
+    for name, finding in findings.items():
         assert finding.question.endswith("?")
-        assert finding.effect.count("{}") == 1
+        assert len(finding.answers) == 1 or all(answer.label for answer in finding.answers)
+        for answer in finding.answers:
+            claims = {claim.text: claim for claim in EXPERIMENTS[answer.experiment or name].claims}
+            assert answer.claim in claims
+            assert answer.case in ("", *claims[answer.claim].cases)
+            assert answer.effect.count("{}") == 1
 
 
 def test_published_claims_are_claims_of_the_experiments():

@@ -8,6 +8,8 @@ from dorax.study.statistics import (
     difference_of_means,
     difference_of_shares,
     first_times,
+    from_draws,
+    holm,
     median,
     ratio_of_medians,
     share,
@@ -83,3 +85,24 @@ def test_a_curve_gets_there_when_it_first_reaches_the_bar_and_else_is_censored_a
     times = first_times(curves, steps, 1.0)
     assert times.time.tolist() == [20, 25, 10]
     assert times.is_reached.tolist() == [True, False, True]
+
+
+def test_holm_s_method_multiplies_the_smallest_p_value_by_all_and_each_next_by_one_less():
+    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    assert holm(np.array([0.5, 0.9])).tolist() == [1.0, 1.0]
+    assert holm(np.array([])).tolist() == []
+
+
+def test_an_interval_is_wider_at_a_higher_level():
+    draws = np.arange(1000.0)
+    interval = from_draws(500.0, draws)
+    assert (interval.low, interval.high) == interval.ends(0.95)
+    assert interval.ends(0.5) == (249, 749)
+    assert interval.ends(1.0) == (0, 999)
+
+
+def test_a_ratio_whose_numerator_never_arrives_is_a_lower_bound():
+    assert ratio_of_medians(times([], [100] * 20), times([10] * 20)).relation == "≥"
+    assert ratio_of_medians(times([10] * 20), times([], [100] * 20)).relation == "≤"
+    assert ratio_of_medians(times([10] * 20), times([10] * 20)).relation == "="
+    assert np.isnan(ratio_of_medians(times([], [100] * 20), times([], [10] * 20)).value)

@@ -12,13 +12,12 @@ from typing import Any
 from dorax.core.checks import InvalidInput
 from dorax.files import replacing
 from dorax.study import durations, repository
-from dorax.study.experiment import Experiment, Finding
-from dorax.study.report import interval, number
+from dorax.study.experiment import Experiment
+from dorax.study.findings import findings, interval
 from dorax.study.results import NotRun, last_size
 from dorax.study.store import Store
 
 BEGIN, END = "<!-- findings: written by `dorax report --publish` -->", "<!-- end of findings -->"
-_ANSWERS = {"holds": "yes", "fails": "no", "unclear": "unclear"}
 
 Row = Mapping[str, Any]
 
@@ -62,7 +61,7 @@ def publish(experiments: Mapping[str, Experiment], claims: Sequence[Row], store:
 
 
 def findings_table(experiments: Mapping[str, Experiment], claims: Sequence[Row]) -> str:
-    """Format the README's findings: one row per experiment that has a finding.
+    """Format the README's findings: one row per statement.
 
     Args:
         experiments: all experiments by name, in order.
@@ -71,44 +70,35 @@ def findings_table(experiments: Mapping[str, Experiment], claims: Sequence[Row])
     Returns:
         A Markdown table.
     """
-    by_text = {(row["experiment"], row["claim"]): row for row in claims}
     lines = ["| what was asked | answer | effect size, with 95 % interval |", "| --- | --- | --- |"]
-    for name, experiment in experiments.items():
-        finding = experiment.finding
-        if finding is not None and (name, finding.claim) in by_text:
-            row = by_text[name, finding.claim]
-            question = f"{finding.question} ({experiment.figure})"
-            lines.append(f"| {_escaped(question)} | {_ANSWERS[row['verdict']]} | {_escaped(effect(finding, row))} |")
-    counts = Counter(str(row["verdict"]) for row in claims)
-    words = f"{counts['holds']} hold, {counts['fails']} fail, {counts['unclear']} are unclear"
-    lines += ["", f"Each row is one of {len(claims)} claims; {words}: [`results/claims.json`](results/claims.json)."]
+    for found in findings(experiments, claims):
+        words = [f"{each.label}: {each.word}" if each.label else each.word for each in found.answers]
+        effects = [f"{each.label}: {each.effect}" if each.label else each.effect for each in found.answers]
+        cells = (f"{found.question} ({found.figure})", "; ".join(words), "; ".join(effects))
+        lines.append("| " + " | ".join(map(_escaped, cells)) + " |")
+    lines += ["", f"{counted(claims)}: [`results/claims.json`](results/claims.json)."]
     return "\n".join([*lines, ""])
 
 
-def effect(finding: Finding, row: Row) -> str:
-    """Format the effect size of a finding, such as `2.2 times as fast (2.1 to 2.3; 50 seeds)`.
+def counted(claims: Sequence[Row]) -> str:
+    """Say how many claims hold, fail or are unclear, and how many statements of mathematics were checked.
 
     Args:
-        finding: the finding.
-        row: its claim's row of claims.json.
+        claims: rows of claims.json.
 
     Returns:
-        The text.
+        A sentence without its full stop.
     """
-    low, high = row["low"], row["high"]
-    remark = f"; {row['remark']}" if "remark" in row else ""
-    seeds = f"{row['seeds']} seed{'s' if row['seeds'] != 1 else ''}{remark}"
-    if low is None and high is None:
-        return f"{finding.effect.format(number(row['value']))} (no interval; {seeds})"
-    if high is None:  # the value itself is a bound: some runs were censored
-        return f"{finding.effect.format(f'at least {number(low)}')} ({seeds})"
-    if low is None:
-        return f"{finding.effect.format(f'at most {number(high)}')} ({seeds})"
-    return f"{finding.effect.format(number(row['value']))} ({number(low)} to {number(high)}; {seeds})"
+    judged = Counter(str(row["verdict"]) for row in claims if row.get("kind") != "mathematics")
+    checked = [row for row in claims if row.get("kind") == "mathematics"]
+    right = sum(row["verdict"] == "holds" for row in checked)
+    verdicts = f"{judged['holds']} hold, {judged['fails']} fail and {judged['unclear']} are unclear"
+    mathematics = f"of {len(checked)} statements of mathematics that were checked, {right} are right"
+    return f"Of {judged.total()} claims that were judged by their intervals, {verdicts}; {mathematics}"
 
 
 def claims_table(claims: Sequence[Row]) -> str:
-    """Format claims with their numbers.
+    """Format claims with their numbers; the cases of a claim follow it.
 
     Args:
         claims: rows of claims.json.
@@ -116,10 +106,19 @@ def claims_table(claims: Sequence[Row]) -> str:
     Returns:
         A Markdown table.
     """
-    lines = ["| claim | value [95 % interval] | verdict | seeds |", "| --- | --- | --- | --- |"]
+    lines = ["| claim | value [95 % interval] | p | verdict | seeds |", "| --- | --- | --- | --- | --- |"]
     for row in claims:
-        claim = f"{row['claim']} ({row['remark']})" if "remark" in row else row["claim"]
-        lines.append(f"| {_escaped(claim)} | {interval(dict(row))} | {row['verdict']} | {row['seeds']} |")
+        notes = ["a few runs would change this verdict"] if row.get("is_fragile") else []
+        notes += [row["remark"]] if "remark" in row else []
+        claim = f"{row['claim']} ({'; '.join(notes)})" if notes else row["claim"]
+        is_mathematics = row.get("kind") == "mathematics"
+        verdict = f"{row['verdict']} (mathematics)" if is_mathematics else row["verdict"]
+        p_value = "" if is_mathematics else f"{row.get('p_value', '')}"
+        value = "" if "cases" in row else interval(row)
+        lines.append(f"| {_escaped(claim)} | {value} | {p_value} | {verdict} | {row['seeds']} |")
+        for case in row.get("cases", ()):
+            numbers = interval({"kind": row.get("kind"), **case})
+            lines.append(f"| – {_escaped(case['case'])} | {numbers} | | {case['verdict']} | {case['seeds']} |")
     return "\n".join(lines)
 
 

@@ -24,6 +24,7 @@ from dorax.study import figures, fingerprints
 from dorax.study.archive import in_words
 from dorax.study.claims import judged
 from dorax.study.experiment import Experiment, Table
+from dorax.study.findings import Found, findings, interval, number
 from dorax.study.fitting import Choice
 from dorax.study.results import NotRun, Results, load
 from dorax.study.store import Store
@@ -114,7 +115,7 @@ def write_report(
         seconds = {section.name: round(section.results.seconds, 1) for section in here}
         unfinished.write_text(json.dumps(seconds, indent=1) + "\n")
     with replacing(store.folder / "report.html") as unfinished:
-        unfinished.write_text(_page(sections, missing, claims))
+        unfinished.write_text(_page(sections, missing, claims, findings(experiments, claims)))
     return claims
 
 
@@ -131,36 +132,6 @@ def verdicts_by_experiment(claims: Sequence[Row]) -> dict[str, Counter[str]]:
     for row in claims:
         found.setdefault(row["experiment"], Counter())[row["verdict"]] += 1
     return found
-
-
-def number(value: float | None) -> str:
-    """Format a number with three digits.
-
-    Args:
-        value: the number; None if the data do not determine it.
-
-    Returns:
-        The text; a dash for None and infinity.
-    """
-    if value is None or not math.isfinite(value):
-        return "–"
-    return f"{value:.3g}" if abs(value) < 1e5 else f"{value:.2e}"
-
-
-def interval(row: Row) -> str:
-    """Format a value with its interval as `value [low, high]`.
-
-    Args:
-        row: a row of claims.json.
-
-    Returns:
-        The text, with ∞ for an open end; only the value if nothing is random.
-    """
-    if row["seeds"] == 1 and row["low"] == row["high"]:
-        return number(row["value"])
-    low = "−∞" if row["low"] is None else number(row["low"])
-    high = "∞" if row["high"] is None else number(row["high"])
-    return f"{number(row['value'])} [{low}, {high}]"
 
 
 def _section(name: str, experiment: Experiment, results: Results, folder: Path) -> Section:
@@ -229,16 +200,20 @@ def _edges(results: Results) -> list[str]:
     ]
 
 
-def _page(sections: Sequence[Section], missing: Mapping[str, str], claims: Sequence[Row]) -> str:
+def _page(
+    sections: Sequence[Section], missing: Mapping[str, str], claims: Sequence[Row], found: Sequence[Found]
+) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["interval"] = interval
-    total = Counter(row["verdict"] for row in claims)
+    environment.globals["dict"] = dict
     return environment.get_template("report.html.jinja").render(
         sections=sections,
         missing=missing,
-        total=total,
+        findings=found,
+        judged=Counter(row["verdict"] for row in claims if row["kind"] == "statistics"),
+        checked=Counter(row["verdict"] for row in claims if row["kind"] == "mathematics"),
         by_experiment={section.name: Counter() for section in sections} | verdicts_by_experiment(claims),
         machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
     )
