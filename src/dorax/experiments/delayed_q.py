@@ -140,7 +140,14 @@ def against(patience: int, text: str, below: float) -> Claim:
 
 
 def stays_above_its_floor(results: Results) -> Estimate:
-    """Compare the smallest error of all runs of Delayed Q-learning at the usual ε₁ with its lower bound."""
+    """Compare the smallest error of all runs of Delayed Q-learning at the usual ε₁ with its lower bound.
+
+    Args:
+        results: results of the experiment.
+
+    Returns:
+        The ratio of the two.
+    """
     smallest = min(float(error_of_q(results[delayed(m)].data()).min()) for m in PATIENCES)
     floor = settled_errors(SLACK)[0]
     words = f"smallest error of Q ({100 * smallest:.3g} % of that of Q = 0) over its lower bound ({100 * floor:.3g} %)"
