@@ -2,6 +2,7 @@
 
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def settled_error(patience, slack):
     agent = dorax.TabularAgent(rule, update=dorax.DelayedQLearning(patience, slack), discount=0.9)
     learner = dorax.TabularLearner(agent, mdp.states, mdp.actions)
     for episode in range(80 * patience):
-        cell, ends = 0, False
+        cell, arrives, ends = 0, 0, False
         while not ends:
             action = learner.act(cell)  # north, east, south, west
             arrives = cell + (action == 1) - (action == 3)
@@ -70,5 +71,5 @@ def test_gains_are_per_visit_beyond_the_goal_and_before_it():
     counts[:, :, 40] = 1000.0  # never visited
     visits[1, 50, 30] = 1  # up to 0.5: the second run does not get there
     data = xr.Dataset({"visits_late": (("seed", "x", "v"), visits), "count_late": (("seed", "x", "v"), counts)})
-    results = {"logistic": SimpleNamespace(data=lambda: data)}
+    results: Any = {"logistic": SimpleNamespace(data=lambda: data)}
     np.testing.assert_allclose(generalized_visit_maps.gains(results, "logistic", "late"), [[5.0, 0.5]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -203,7 +204,7 @@ def draw(results: Results, figure: Figure) -> None:
 
 
 def _draw_errors(
-    panel: Axes, results: Results, styles: Mapping[str, Mapping[str, str]], axis: Axis, measure: Measure
+    panel: Axes, results: Results, styles: Mapping[str, Mapping[str, Any]], axis: Axis, measure: Measure
 ) -> None:
     for name, style in styles.items():
         data = results[name].data(axis)
