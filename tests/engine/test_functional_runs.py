@@ -197,7 +197,8 @@ def test_maps_tell_how_often_each_bin_was_met_in_training(usual):
     assert data["visits"].shape == (4, 3, 8, 4)
     assert data.snapshot.values.tolist() == MARKS
     met = data["visits"].sum(["bin_0", "bin_1"])
-    np.testing.assert_array_equal(met, data["steps"].sel(episode=MARKS))
+    starts = xr.DataArray(MARKS, {"episode": MARKS}, "episode")
+    np.testing.assert_array_equal(met, data["steps"].sel(episode=MARKS) + starts)
     assert (data["visits"].diff("snapshot") >= 0).all()
 
 
@@ -205,14 +206,23 @@ def test_a_point_that_never_moves_is_met_in_one_bin_alone():
     # The middle lies on edges, and belongs to the bins above them.
     data = run(params=DriftParams(push=0.0, noise=0.0, scatter=0.0, max_steps_in_episode=7))
     expected = np.zeros((3, 8, 4))
-    expected[:, 4, 2] = 7 * np.array(MARKS)
+    expected[:, 4, 2] = (1 + 7) * np.array(MARKS)
     np.testing.assert_array_equal(data["visits"], np.broadcast_to(expected, (4, 3, 8, 4)))
 
 
-def test_a_visit_is_to_where_an_action_was_taken_not_to_where_it_led():
+def test_visits_are_of_the_start_and_of_every_state_that_a_step_led_to():
     data = run(params=DriftParams(push=0.5, noise=0.0, scatter=0.0, max_steps_in_episode=1))
-    np.testing.assert_array_equal(data["visits"].sel(bin_0=4, bin_1=2), np.broadcast_to(MARKS, (4, 3)))
-    np.testing.assert_array_equal(data["visits"].sum(["bin_0", "bin_1"]), np.broadcast_to(MARKS, (4, 3)))
+    visits = data["visits"].sum("bin_1").transpose("bin_0", "seed", "snapshot").values
+    starts = np.broadcast_to(MARKS, (4, 3))
+    np.testing.assert_array_equal(visits[4], starts)
+    np.testing.assert_array_equal(visits[2] + visits[6], starts)  # half a unit to either side, where the episode ends
+    np.testing.assert_array_equal(visits.sum(axis=0), 2 * starts)
+
+
+def test_the_terminal_state_is_visited_once_an_episode():
+    data = run(params=DriftParams(noise=0.0, scatter=0.0, max_steps_in_episode=1000))
+    np.testing.assert_array_equal(data["return"], 1)  # all episodes end beyond 0.75, in the last bin
+    np.testing.assert_array_equal(data["visits"].isel(bin_0=-1).sum("bin_1"), np.broadcast_to(MARKS, (4, 3)))
 
 
 def test_the_map_of_counts_is_what_the_learner_counts_at_the_centres_of_the_bins(usual):
@@ -266,7 +276,9 @@ def test_a_run_of_so_many_steps_records_the_episodes_that_it_finished(usual):
     finished = part["steps"].notnull().sum("episode")
     assert (finished < EPISODES).all()
     assert (part["test_return"].notnull() == (part.test <= finished)).all()
-    np.testing.assert_array_equal(part["visits"].isel(snapshot=-1).sum(["bin_0", "bin_1"]), 101)
+    met = part["visits"].isel(snapshot=-1).sum(["bin_0", "bin_1"])
+    has_begun_another = 1 * (part["steps"].max("episode") < 101)
+    np.testing.assert_array_equal(met, 101 + finished + has_begun_another)
 
 
 def test_parameters_of_the_environment_may_be_replaced():

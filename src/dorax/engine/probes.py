@@ -112,6 +112,8 @@ class QError(eqx.Module):
 class Maps(eqx.Module):
     """Record visits and counts over the observation space, at regular intervals.
 
+    Visits are those of all states, from the start of an episode to its end; see `MapProbe`.
+
     Args:
         bins: number of equal bins along each dimension.
         every: episodes between snapshots.
@@ -126,20 +128,12 @@ class Maps(eqx.Module):
             check_whole("a number of maps.bins", bins)
 
 
-class MapState(NamedTuple):
-    """State of `MapProbe`.
-
-    Attributes:
-        previous: observation in which the last action was chosen.
-        visits: number of visits of each bin.
-    """
-
-    previous: Float[Array, " dims"]
-    visits: Int[Array, ...]
-
-
 class MapProbe(eqx.Module):
     """Probe that records `Maps` in one environment.
+
+    Visits are those of all states of an episode: its start, and every state that a step led to, the last one included.
+    An episode of n steps thus makes n + 1 visits. Counts are of actions, so nothing is counted in the last state, and
+    what a map of counts shows there is what the agent generalizes from other states.
 
     Attributes:
         maps: what to record.
@@ -176,22 +170,20 @@ class MapProbe(eqx.Module):
         marks = (*range(maps.every, episodes, maps.every), episodes)
         return cls(maps, env.low, env.high, marks)
 
-    def init(self, algorithm: Any, memory: Any) -> MapState:
-        return MapState(jnp.zeros(len(self.low)), jnp.zeros(self.maps.bins, jnp.int32))
+    def init(self, algorithm: Any, memory: Any) -> Int[Array, ...]:
+        return jnp.zeros(self.maps.bins, jnp.int32)
 
-    def watch(self, state: MapState, step: Step, change: Change | None, observation: Any) -> MapState:
-        """Count the state in which the action was taken."""
+    def watch(self, state: Int[Array, ...], step: Step, change: Change | None, observation: Any) -> Int[Array, ...]:
+        """Count the state that the step led to, or that an episode starts in."""
         low, high, bins = (np.asarray(x) for x in (self.low, self.high, self.maps.bins))
-        index = jnp.floor((state.previous - low) / (high - low) * bins).astype(jnp.int32)
+        index = jnp.floor((observation[0] - low) / (high - low) * bins).astype(jnp.int32)
         at = tuple(jnp.clip(index, 0, bins - 1))
-        plays = step.learns[0] | step.is_start[0]
-        visits = state.visits.at[at].add(step.learns[0].astype(jnp.int32))
-        return MapState(jnp.where(plays, observation[0], state.previous), visits)
+        return state.at[at].add((step.learns[0] | step.is_start[0]).astype(jnp.int32))
 
-    def record(self, state: MapState) -> tuple[Float[Array, ""], ...]:
+    def record(self, state: Int[Array, ...]) -> tuple[Float[Array, ""], ...]:
         return ()
 
-    def enough(self, state: MapState) -> Bool[Array, ""]:
+    def enough(self, state: Int[Array, ...]) -> Bool[Array, ""]:
         return jnp.zeros((), bool)
 
     def summary(self, state: Any) -> Mapping[str, Any]:
@@ -209,7 +201,7 @@ class MapProbe(eqx.Module):
         ]
         centres = np.stack(np.meshgrid(*edges, indexing="ij"), axis=-1).reshape(-1, len(edges))
         counts = np.asarray(views(jnp.asarray(centres, float)).counts).sum(axis=-1)
-        return {"visits": np.asarray(state.visits), "count": counts.reshape(-1, *self.maps.bins)}
+        return {"visits": np.asarray(state), "count": counts.reshape(-1, *self.maps.bins)}
 
 
 def _compensated_sum(total: Array, lost: Array, term: Array) -> tuple[Array, Array]:

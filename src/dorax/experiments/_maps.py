@@ -19,12 +19,14 @@ from dorax.engine.training import Training
 from dorax.envs import SparseMountainCar
 from dorax.study.experiment import Condition, Progress, Setting, Size
 
-BINS = (50, 50)  # positions x velocities
+BINS = (54, 50)  # positions x velocities; the goal, position 0.5, lies on an edge
 EPSILON = 0.3
 EPISODES = 1000
 WINDOW = 10  # episodes between snapshots, and of the early and late windows
 FORMS = ("logistic", "count")
 EXTENT = (-1.2, 0.6, -0.07, 0.07)
+SIZE = Size(seeds=32)
+QUICK = Size(seeds=4, fraction=0.03)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Figures 8, 9, 10 and 12: without propagation, E-values count visits."""
+"""Figures 8, 9, 10 and 12: maps of visits and of E-values without propagation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from dorax.experiments import _maps
 from dorax.study import figures
-from dorax.study.claims import Claim, Estimate
-from dorax.study.experiment import Answer, Condition, Experiment, Finding, Size, Table
+from dorax.study.claims import Claim, Estimate, together
+from dorax.study.experiment import Condition, Experiment, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import mean
 
@@ -24,41 +24,41 @@ def conditions(size: Size) -> Sequence[Condition]:
     return _maps.conditions(0.0, size)
 
 
-def alike(form: str, window: str) -> Claim:
-    """Claim that maps of visits and of E-values are similar in a window.
+def alike(window: str) -> Claim:
+    """Claim that maps of visits and of E-values are similar in a window, in both forms of E.
 
     Args:
-        form: form of E.
         window: `"early"`, `"late"` or `"total"`.
 
     Returns:
         The claim.
     """
 
-    def estimate(results: Results) -> Estimate:
-        values = _maps.rank_correlations(results[form].data(), window)
-        words = f"mean over seeds of the rank correlation over visited bins, {WINDOWS[window]}, {form} form"
-        return Estimate(words, mean(values), results.size.seeds)
+    def claim(form: str) -> Claim:
+        def estimate(results: Results) -> Estimate:
+            values = _maps.rank_correlations(results[form].data(), window)
+            words = f"mean over seeds of the rank correlation over visited bins, {WINDOWS[window]}, {form} form"
+            return Estimate(words, mean(values), results.size.seeds)
 
-    return Claim(f"visits and E-values make similar maps, {WINDOWS[window]}, {form} form", estimate, above=ALIKE)
+        return Claim("", estimate, above=ALIKE)
+
+    text = f"visits and E-values make similar maps, {WINDOWS[window]}"
+    return together(text, {form: claim(form) for form in _maps.FORMS})
 
 
-def correlated(form: str) -> Claim:
-    """Claim that visits and E-values of a state are correlated over training.
+def correlated() -> Claim:
+    """Claim that visits and E-values of a state are correlated over training, in both forms of E."""
 
-    Args:
-        form: form of E.
+    def claim(form: str) -> Claim:
+        def estimate(results: Results) -> Estimate:
+            medians = np.nanmedian(results[form].data().correlation.values.reshape(results.size.seeds, -1), axis=1)
+            words = f"median over states of the correlation over training, mean over seeds, {form} form"
+            return Estimate(words, mean(medians), results.size.seeds)
 
-    Returns:
-        The claim.
-    """
+        return Claim("", estimate, above=ALIKE)
 
-    def estimate(results: Results) -> Estimate:
-        medians = np.nanmedian(results[form].data().correlation.values.reshape(results.size.seeds, -1), axis=1)
-        words = f"median over states of the correlation over training, mean over seeds, {form} form"
-        return Estimate(words, mean(medians), results.size.seeds)
-
-    return Claim(f"over training, visits and E-values of a state are strongly correlated, {form} form", estimate, ALIKE)
+    text = "over training, visits and E-values of a state are strongly correlated"
+    return together(text, {form: claim(form) for form in _maps.FORMS})
 
 
 def tables(results: Results) -> Sequence[Table]:
@@ -95,33 +95,22 @@ def draw(results: Results, figure: Figure) -> None:
 
 EXPERIMENT = Experiment(
     figure="Figures 8, 9, 10 and 12",
-    title="Without propagation, E-values count visits",
+    title="Without propagation, do maps of E-values look like maps of visits?",
     paper="States that were visited more often have a higher C_E: over the whole training, in its first ten episodes "
     "and in the change over its last ten; over training the two are strongly correlated, with far fewer parameters "
     "than bins.",
     notes=f"Sparse mountain car, γ_E = 0. The agent is ε-greedy with ε = {_maps.EPSILON:g}, the default of the "
     f"authors' linear code, and ignores E; {_maps.EPISODES} episodes, {_maps.BINS[0]} × {_maps.BINS[1]} bins, a "
-    f"snapshot every {_maps.WINDOW} episodes. Maps show seed {SEED}, each relative to its maximum, over the bins "
-    f"visited in the window; numbers are over all seeds. “Similar” means a rank correlation ρ above {ALIKE:g}. The "
-    "correlation over training is computed for every visited bin. Two numbers that only grow are easily correlated, so "
-    "read it with the late maps, which compare increments.",
+    f"snapshot every {_maps.WINDOW} episodes. Visits are of every state of an episode, from its start to its last one. "
+    f"Maps show seed {SEED}, each relative to its maximum, over the bins visited in the window; numbers are over all "
+    f"seeds. “Similar” means a rank correlation ρ above {ALIKE:g}. The correlation over training is computed for every "
+    "visited bin. Two numbers that only grow are easily correlated, so read it with the late maps, which compare "
+    "increments.",
     conditions=conditions,
-    claims=[
-        *(alike(form, window) for form in _maps.FORMS for window in WINDOWS),
-        *(correlated(form) for form in _maps.FORMS),
-    ],
+    claims=[*(alike(window) for window in WINDOWS), correlated()],
     draw=draw,
     order=75,
-    finding=Finding(
-        "Without propagation, do E-values count visits in the last ten episodes, too?",
-        [
-            Answer(
-                "visits and E-values make similar maps, last ten episodes (change), logistic form",
-                "rank correlation {}",
-            )
-        ],
-    ),
-    size=Size(seeds=20),
-    quick=Size(seeds=4, fraction=0.03),
+    size=_maps.SIZE,
+    quick=_maps.QUICK,
     tables=tables,
 )

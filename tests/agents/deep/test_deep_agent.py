@@ -312,7 +312,7 @@ def test_a_probe_of_two_steps_is_learned(four):
     np.testing.assert_array_equal(data["test_return"][:, -10:], 1)
     np.testing.assert_array_equal(data["test_length"][:, -10:], 2)
     assert data.attrs["parameters"] == 2 * 16 + 17 * 2
-    np.testing.assert_array_equal(data["visits"].sum("bin_0").isel(snapshot=-1), data.total_steps)
+    np.testing.assert_array_equal(data["visits"].sum("bin_0").isel(snapshot=-1), data.total_steps + EPISODES)
 
 
 def test_a_bonus_never_enters_the_return():
