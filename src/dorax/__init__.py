@@ -22,7 +22,7 @@ from dorax.core import (
 
 if TYPE_CHECKING:
     from dorax.agents.atari import AtariAgent, DensityModel
-    from dorax.agents.deep import DeepAgent
+    from dorax.agents.deep import RND, DeepAgent
     from dorax.agents.linear import LinearAgent
     from dorax.agents.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
     from dorax.engine.devices import use_all_cores
@@ -47,7 +47,7 @@ __version__ = "0.2.0"
 envs.register()
 
 __all__ = [
-    "LLL", "UCB", "AtariAgent", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel", "Diagnosis",
+    "LLL", "RND", "UCB", "AtariAgent", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel", "Diagnosis",
     "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HostOptions", "InvalidInput",
     "InverseCount", "InverseRootCount", "InverseRootLogE", "KWinners",
     "Learner", "LinearAgent", "LinearSchedule", "Maps", "QLearning", "Result", "Sample", "Softmax",
@@ -58,7 +58,7 @@ __all__ = [
 # Imported on first use, so that `import dorax` stays fast.
 _HOMES = {
     "agents.atari": ("AtariAgent", "DensityModel"),
-    "agents.deep": ("DeepAgent",),
+    "agents.deep": ("DeepAgent", "RND"),
     "agents.linear": ("LinearAgent",),
     "agents.tabular": ("DelayedQLearning", "QLearning", "TabularAgent", "TabularLearner"),
     "engine.devices": ("use_all_cores",),

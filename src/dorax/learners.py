@@ -11,7 +11,7 @@ import numpy as np
 
 from dorax import core
 from dorax.agents.atari import AtariAgent, DensityModel, ScreenLearner
-from dorax.agents.deep import DeepAgent
+from dorax.agents.deep import RND, DeepAgent
 from dorax.agents.linear import LinearAgent
 from dorax.agents.tabular import DelayedQLearning, QLearning, TabularAgent, TabularLearner
 from dorax.core.checks import InvalidInput, check_whole
@@ -27,7 +27,7 @@ _CLASSES: dict[str, type] = {
     each.__name__: each
     for each in (
         *(getattr(core, name) for name in core.__all__ if isinstance(getattr(core, name), type)),
-        AtariAgent, DeepAgent, DelayedQLearning, DensityModel, LinearAgent, QLearning, TabularAgent, Tiles,
+        RND, AtariAgent, DeepAgent, DelayedQLearning, DensityModel, LinearAgent, QLearning, TabularAgent, Tiles,
     )
 }  # fmt: skip
 _LEARNERS: dict[type, type[Learner]] = {TabularAgent: TabularLearner, AtariAgent: ScreenLearner}
