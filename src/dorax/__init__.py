@@ -24,7 +24,7 @@ from dorax.core import (
 
 if TYPE_CHECKING:
     from dorax.agents.atari import AtariAgent, DensityModel
-    from dorax.agents.deep import DeepAgent
+    from dorax.agents.deep import RND, DeepAgent
     from dorax.agents.linear import LinearAgent
     from dorax.agents.tabular import (
         DelayedQLearning,
@@ -56,7 +56,7 @@ __version__ = "0.2.0"
 envs.register()
 
 __all__ = [
-    "LLL", "UCB", "AtariAgent", "ConstantBonus", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel",
+    "LLL", "RND", "UCB", "AtariAgent", "ConstantBonus", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel",
     "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HoeffdingQLearning",
     "HostOptions", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE", "KWinners", "Learner",
     "LinearAgent", "LinearSchedule", "Maps", "NoveltyQLearning", "PiecewiseSchedule", "QLearning", "Result", "Sample",
@@ -67,7 +67,7 @@ __all__ = [
 # Imported on first use, so that `import dorax` stays fast.
 _HOMES = {
     "agents.atari": ("AtariAgent", "DensityModel"),
-    "agents.deep": ("DeepAgent",),
+    "agents.deep": ("DeepAgent", "RND"),
     "agents.linear": ("LinearAgent",),
     "agents.tabular": (
         "DelayedQLearning", "HoeffdingQLearning", "NoveltyQLearning", "QLearning", "TabularAgent", "TabularLearner",

@@ -11,7 +11,7 @@ import numpy as np
 
 from dorax import core
 from dorax.agents.atari import AtariAgent, DensityModel, ScreenLearner
-from dorax.agents.deep import DeepAgent
+from dorax.agents.deep import RND, DeepAgent
 from dorax.agents.linear import LinearAgent
 from dorax.agents.tabular import (
     DelayedQLearning,
@@ -34,7 +34,7 @@ _CLASSES: dict[str, type] = {
     each.__name__: each
     for each in (
         *(getattr(core, name) for name in core.__all__ if isinstance(getattr(core, name), type)),
-        AtariAgent, DeepAgent, DelayedQLearning, DensityModel, HoeffdingQLearning, LinearAgent,
+        RND, AtariAgent, DeepAgent, DelayedQLearning, DensityModel, HoeffdingQLearning, LinearAgent,
         NoveltyQLearning, QLearning, TabularAgent, Tiles,
     )
 }  # fmt: skip

@@ -21,6 +21,10 @@ runs = {
     "tables": dorax.train(dorax.TabularAgent(lll, dorax.EValues(0.9)), dorax.mdps.cliff(), 20, 5, steps=2000),
     "tiles": dorax.train(dorax.LinearAgent(lll, dorax.EValues(0.9)), car, 6, 5, **short),
     "networks": dorax.train(dorax.DeepAgent(lll, dorax.EValues(0.9), width=8, capacity=100), car, 6, 5, **short),
+    "networks, RND": dorax.train(
+        dorax.DeepAgent(lll, dorax.EValues(0.9), dorax.RND(0.1, width=8, warm_up=20), width=8, capacity=100),
+        car, 6, 5, **short,
+    ),
     "networks, from replay": dorax.train(
         dorax.DeepAgent(
             lll, dorax.EValues(0.9, form="logistic"), dorax.InverseRootLogE(0.1), counts_from="replay", capacity=100

@@ -16,7 +16,13 @@ LLL = dorax.LLL(dorax.Softmax(0.2))
 AGENTS = {
     "tables": (dorax.TabularAgent(LLL, dorax.EValues(0.9)), mdps.bridge(4), {}),
     "tiles": (dorax.LinearAgent(LLL, dorax.EValues(0.9, form="logistic")), CAR, {"params": SHORT}),
-    "networks": (dorax.DeepAgent(LLL, dorax.EValues(0.9), width=8, batch=4, capacity=200), CAR, {"params": SHORT}),
+    "networks": (
+        dorax.DeepAgent(
+            LLL, dorax.EValues(0.9), dorax.RND(0.1, width=8, outputs=4, warm_up=20), width=8, batch=4, capacity=200
+        ),
+        CAR,
+        {"params": SHORT},
+    ),
 }
 
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -297,12 +298,6 @@ def test_recorded_conditions_are_fitted_on_tuning_seeds_like_any_other(store, tr
         load("game", scaled(trained), store)
 
 
-def test_a_command_is_recorded_without_its_output_folder():
-    command = provenance.command
-    assert command(["run", "freeway", "--out", "/tmp/out", "--quick"]) == "dorax run freeway --quick"
-    assert command(["run", "freeway", "--out=/tmp/out"]) == "dorax run freeway"
-
-
 ACTS = {"actions": "0110", "losses": [0.5, 1e-7]}
 
 
@@ -324,6 +319,88 @@ def cannot_act(setting):
 
 def draw_something(results, figure):
     figure.subplots().plot([0, 1])
+
+
+TUNED: list[Any] = []
+
+
+def tuned_run(settings, seeds, job):
+    """The return is the higher, the closer the scale is to 1."""
+    TUNED.append((len(settings), list(seeds)))
+    best = xr.DataArray([1 - abs(setting["scale"] - 1.0) for setting in settings], dims="setting")
+    returns = xr.DataArray([0.0, 1.0], dims="record") * best
+    steps = xr.DataArray([10.0, 20.0], dims="record") + 0 * best
+    data = xr.Dataset({"record_step": steps, "record_return": returns}).expand_dims(seed=list(seeds))
+    return data.assign_coords(setting=range(len(settings))).transpose("setting", "seed", ...)
+
+
+def tuned(scales=(0.5, 1.0, 1.2), fingerprint=acts_as_recorded, claims=()):
+    """An experiment of which tuning alone is recorded."""
+    measure = Measure("a return of one half", lost, 0.5, fitted_by="area")
+    condition = Condition("shy", tuned_run, {"scale": scales}, measure=measure, tuning_fingerprint=fingerprint)
+    return Experiment("fig", "a title", "", lambda size: [condition], list(claims), draw_something, 1, size=FULL)
+
+
+@pytest.fixture
+def recorded_tuning(store, tmp_path):
+    """Tuning that was made and then committed; the reported runs were not."""
+    TUNED.clear()
+    run("game", tuned(), FULL, store, ignore)
+    tuning = list(range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + 2))
+    assert [(3, tuning), (1, [0, 1])] == TUNED
+    (tmp_path / "results" / "game").mkdir(parents=True)
+    (store.folder / "data" / "game" / "shy-tuning.nc").rename(tmp_path / "results" / "game" / "shy-tuning.nc")
+    for path in (store.folder / "data" / "game").glob("*.nc"):
+        path.unlink()
+    TUNED.clear()
+
+
+@pytest.mark.usefixtures("recorded_tuning")
+def test_where_tuning_alone_is_recorded_the_reported_runs_are_made_here(store):
+    assert not tuned().is_recorded, "it is part of a full reproduction"
+    results = run("game", tuned(), FULL, store, ignore)
+    assert TUNED == [(1, [0, 1])]
+    assert results["shy"].choices["step"].setting == {"scale": 1.0}
+    assert results["shy"].where.startswith("tuning: ")
+    assert len(results["shy"].commits) == 1
+    assert load("game", tuned(), store)["shy"].data().record_return.values.tolist() == [[0, 1], [0, 1]]
+
+
+@pytest.mark.usefixtures("recorded_tuning")
+def test_recorded_tuning_is_made_anew_for_another_grid_another_size_and_a_fresh_start(store):
+    run("game", tuned((0.5, 0.9)), FULL, store, ignore)
+    assert TUNED.pop(0)[0] == 2
+    TUNED.clear()
+    run("game", tuned(), QUICK, store, ignore)
+    assert TUNED.pop(0)[0] == 3
+    TUNED.clear()
+    for options in (FRESH, RunOptions()):
+        results = run("game", tuned(), FULL, store, ignore, options)
+    assert [each[0] for each in TUNED] == [3, 1], "once"
+    assert results["shy"].commits == []
+
+
+@pytest.mark.usefixtures("recorded_tuning")
+def test_tuning_that_another_process_is_at_is_left_to_it(store):
+    with claiming(store.path("game", "shy", "tuning")), pytest.raises(InvalidInput, match="by other processes"):
+        run("game", tuned((0.5, 0.9)), FULL, store, ignore)
+    assert not TUNED
+
+
+@pytest.mark.parametrize(("fingerprint", "is_known"), [(acts_as_recorded, True), (acts_otherwise, False)])
+@pytest.mark.usefixtures("recorded_tuning")
+def test_recorded_tuning_counts_while_todays_code_reproduces_its_fingerprint(fingerprint, is_known, store, tmp_path):
+    experiment = tuned(fingerprint=fingerprint, claims=[claim_about("shy")])
+    (tmp_path / "results" / "game" / "fingerprints.json").write_text(json.dumps({"shy": ACTS}))
+    run("game", experiment, FULL, store, ignore)
+    (row,) = write_report({"game": experiment}, store)
+    assert "remark" not in row if is_known else "tuning recorded by earlier code" in row["remark"]
+
+
+def test_a_command_is_recorded_without_its_output_folder():
+    command = provenance.command
+    assert command(["run", "freeway", "--out", "/tmp/out", "--quick"]) == "dorax run freeway --quick"
+    assert command(["run", "freeway", "--out=/tmp/out"]) == "dorax run freeway"
 
 
 @pytest.mark.parametrize(

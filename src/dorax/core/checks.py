@@ -142,6 +142,20 @@ def check_whole(name: str, value: Any, least: int = 1) -> None:
         raise InvalidInput(f"{name} is {value}; allowed: a whole number from {least} to {2**31 - 1}")
 
 
+def check_whole_number(name: str, value: Any) -> None:
+    """Raise `InvalidInput` unless a number that can be swept, and so may be a float, is a whole one from 1 on.
+
+    Args:
+        name: name of the argument, for the message.
+        value: value to check.
+    """
+
+    def is_allowed(x: Numbers) -> Flags:
+        return (x >= 1) & (x < 2**31) & (x == np.floor(x))
+
+    check_numbers(name, value, f"a whole number from 1 to {2**31 - 1}", is_allowed)
+
+
 def check_finite(name: str, value: Any) -> None:
     """Raise `InvalidInput` unless all numbers are finite.
 

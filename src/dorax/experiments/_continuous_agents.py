@@ -25,7 +25,6 @@ SOFTMAX, EPSILON_GREEDY = "softmax", "ε-greedy"
 PLAIN_LOGISTIC, PLAIN_COUNT = "LLL, γ_E = 0, logistic", "LLL, γ_E = 0, count"
 LOGISTIC, COUNT = "LLL, γ_E = 0.99, logistic", "LLL, γ_E = 0.99, count"
 TUNED_LOGISTIC, TUNED_COUNT = f"{LOGISTIC}, step fitted", f"{COUNT}, rate fitted"
-REPLAYED_LOGISTIC, REPLAYED_COUNT = f"{LOGISTIC}, from replay", f"{COUNT}, from replay"
 
 TEMPERATURES = (0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 1.0, 3.0)
 FEW_TEMPERATURES = (0.1, 0.2, 0.4, 1.0)
@@ -41,8 +40,6 @@ STYLES: dict[str, dict[str, Any]] = {
     COUNT: {"color": figures.COLOURS[5], "linestyle": "-"},
     TUNED_LOGISTIC: {"color": figures.COLOURS[1], "linestyle": "-"},
     TUNED_COUNT: {"color": figures.COLOURS[0], "linestyle": "-"},
-    REPLAYED_LOGISTIC: {"color": figures.COLOURS[1], "linestyle": "-."},
-    REPLAYED_COUNT: {"color": figures.COLOURS[0], "linestyle": "-."},
     OPTIMISTIC: {"color": figures.COLOURS[3], "linestyle": "-."},
     NOVELTY: {"color": figures.COLOURS[2], "linestyle": "-."},
 }

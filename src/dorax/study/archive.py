@@ -2,7 +2,8 @@
 
 Results are stored under a key of the code, settings and seeds that produced them, with all settings and seeds of
 a condition in one file. Recorded conditions have one file per setting and seed, in the store or committed in
-`results/<experiment>/`; several processes can work on them at the same time.
+`results/<experiment>/`; several processes can work on them at the same time. If only the tuning of a condition is
+recorded, its summary is one file.
 """
 
 # xarray: typed in part only.
@@ -53,6 +54,15 @@ class Piece:
     is_tuning: bool = False
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether it may be taken from `results/`."""
+        return self.condition.recorded is not None or self._is_recorded_tuning
+
+    @property
+    def _is_recorded_tuning(self) -> bool:
+        return self.is_tuning and self.condition.tuning_fingerprint is not None
+
+    @property
     def label(self) -> str:
         """Name to show while the piece runs."""
         if self.condition.recorded is None:
@@ -61,9 +71,11 @@ class Piece:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Everything that the result of a recorded piece depends on."""
-        assert self.condition.recorded is not None
-        return self.condition.recorded.identity(self.settings[0], self.seeds[0])
+        """Everything that the result of a recorded piece depends on, except the code."""
+        if self.condition.recorded is not None:
+            return self.condition.recorded.identity(self.settings[0], self.seeds[0])
+        run = describe((self.condition.run, self.condition.measure))
+        return {"run": run, "settings": list(self.settings), "seeds": list(self.seeds)}
 
 
 class Archive:
@@ -108,7 +120,7 @@ class Archive:
         return self._pieces(condition, settings, condition.seeds(self._size), is_tuning=False)
 
     def find(self, piece: Piece) -> xr.Dataset | None:
-        """Load a piece from the store or, for a recorded condition, from `results/`.
+        """Load a piece from the store or, if it is recorded, from `results/`.
 
         Args:
             piece: what to load.
@@ -118,7 +130,7 @@ class Archive:
         """
         if piece.path not in self._loaded:
             found = self._stored(piece.path, piece)
-            if found is None and piece.condition.recorded is not None and self._may_use_recorded:
+            if found is None and piece.is_recorded and self._may_use_recorded:
                 found = self._stored(repository.results() / self.experiment / piece.path.name, piece)
                 found = None if found is None else found.assign_attrs({RECORDED: 1})
             if found is None:
@@ -139,13 +151,14 @@ class Archive:
         """
         if self.find(piece) is not None:
             return False
-        if piece.condition.recorded is None:
+        if not piece.is_recorded:
             self._run(piece, watch, keep_replay)
             return True
         with claiming(piece.path) as is_ours:
             if not is_ours or self.find(piece) is not None:
                 return False
-            piece.condition.recorded.check_machine()
+            if piece.condition.recorded is not None:
+                piece.condition.recorded.check_machine()
             self._run(piece, watch, keep_replay)
             return True
 
@@ -158,26 +171,35 @@ class Archive:
             conditions: the conditions.
         """
         self._store.clear(self.experiment)
-        recorded = [condition for condition in conditions if condition.recorded is not None]
-        for condition in recorded:
-            for piece in [*self.tuning(condition), *self.reported(condition, settings_of(condition.grid))]:
-                with claiming(piece.path) as is_ours:
-                    if is_ours:
-                        piece.path.unlink(missing_ok=True)
-                        shutil.rmtree(piece.path.with_suffix(""), ignore_errors=True)
-        if recorded and self._size.is_full:
+        pieces = [
+            piece
+            for condition in conditions
+            for piece in [*self.tuning(condition), *self.reported(condition, settings_of(condition.grid))]
+            if piece.is_recorded
+        ]
+        for piece in pieces:
+            with claiming(piece.path) as is_ours:
+                if is_ours:
+                    piece.path.unlink(missing_ok=True)
+                    shutil.rmtree(piece.path.with_suffix(""), ignore_errors=True)
+        if pieces and self._size.is_full:
             self._fresh_marker.parent.mkdir(parents=True, exist_ok=True)
             self._fresh_marker.touch()
 
     def _pieces(
         self, condition: Condition, settings: Sequence[Setting], seeds: Sequence[int], is_tuning: bool
     ) -> list[Piece]:
+        if not settings:
+            return []
+        size = "" if self._size.is_full else "quick"
+        if condition.recorded is None and is_tuning and condition.tuning_fingerprint is not None:
+            path = self._store.path(self.experiment, f"{condition.name} {size}", "tuning")
+            return [Piece(condition, settings, seeds, path, is_tuning)]
         if condition.recorded is None:
             reduce = partial(measures.summary, measure=condition.measure) if is_tuning else None
             key = key_of((condition.run, list(settings), list(seeds), reduce, versions()))
             path = self._store.path(self.experiment, f"{condition.name} {'tuning' if is_tuning else ''}", key)
             return [Piece(condition, settings, seeds, path, is_tuning)]
-        size = "" if self._size.is_full else "quick"
         return [
             Piece(
                 condition,
@@ -195,11 +217,13 @@ class Archive:
         job = Job(watch(piece.label), piece.path.with_suffix(""), keep_replay)
         data = condition.run(piece.settings, piece.seeds, job)
         if condition.recorded is not None:
-            data = data.isel(setting=0, seed=0, drop=True).assign_attrs(
-                condition=condition.name, seed=piece.seeds[0], what=json.dumps(piece.identity), **provenance()
-            )
+            data = data.isel(setting=0, seed=0, drop=True).assign_attrs(seed=piece.seeds[0])
+        elif piece.is_tuning:
+            data = measures.summary(data, condition.measure)
+        if piece.is_recorded:
+            what = json.dumps(piece.identity)
+            data = data.assign_attrs(condition=condition.name, what=what, **provenance())
         else:
-            data = measures.summary(data, condition.measure) if piece.is_tuning else data
             data = data.assign_attrs(what=repr(describe(condition.run)))
         data = data.assign_attrs(seconds=time.perf_counter() - began)
         self._store.save(piece.path, data)
@@ -208,7 +232,7 @@ class Archive:
     def _stored(self, path: Path, piece: Piece) -> xr.Dataset | None:
         """Load a file if it exists and holds this piece."""
         data = self._store.load(path)
-        if data is None or piece.condition.recorded is None:
+        if data is None or not piece.is_recorded:
             return data
         same = json.loads(data.attrs.get("what", "null")) == json.loads(json.dumps(piece.identity))
         return data if same else None

@@ -134,7 +134,8 @@ class Recorded:
 class Condition:
     """One agent of an experiment: how to run it, what to fit, and where to store the results.
 
-    By default results are computed on this machine and stored under a key of the code and settings.
+    By default results are computed on this machine and stored under a key of the code and settings. If tuning takes
+    too long for that, it can be recorded by itself: a summary of all tuning runs, one file in `results/<experiment>/`.
 
     Attributes:
         name: unique within the experiment.
@@ -144,6 +145,8 @@ class Condition:
         limits: values that a parameter cannot exceed. Other choices at the edge of a grid are reported.
         measure: what settings are fitted by.
         recorded: how results are recorded in `results/`, if they are.
+        tuning_fingerprint: given if tuning alone is recorded: computes, on the CPU, the outcome of a short run at a
+            setting, which tells whether the current code would still produce the recorded summary.
     """
 
     name: str
@@ -152,6 +155,12 @@ class Condition:
     limits: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
     measure: Measure = Q_ERROR
     recorded: Recorded | None = None
+    tuning_fingerprint: Callable[[Setting], Mapping[str, Any]] | None = None
+
+    @property
+    def fingerprint(self) -> Callable[[Setting], Mapping[str, Any]] | None:
+        """The fingerprint of the runs that are recorded, if they have one."""
+        return self.tuning_fingerprint if self.recorded is None else self.recorded.fingerprint
 
     def seeds(self, size: Size) -> Sequence[int]:
         """Return the reported seeds.

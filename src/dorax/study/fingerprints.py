@@ -43,13 +43,14 @@ def checked(name: str, experiment: Experiment, results: Results, store: Store, s
 
     def remark(result: ConditionResult) -> str:
         commits, recorded = ", ".join(result.commits), _recorded(name, result)
+        made = "recorded" if conditions[result.name].recorded is not None else "tuning recorded"
         if recorded is None:
-            return f"recorded by commit {commits}, not checked against the current code: no fingerprint is recorded"
+            return f"{made} by commit {commits}, not checked against the current code: no fingerprint is recorded"
         try:
             today = _today(name, conditions[result.name], result, store, say)
         except (InvalidInput, ImportError) as error:
-            return f"recorded by commit {commits}, not checked against the current code: {error}"
-        return "" if same(today, recorded) else f"recorded by earlier code (commit {commits})"
+            return f"{made} by commit {commits}, not checked against the current code: {error}"
+        return "" if same(today, recorded) else f"{made} by earlier code (commit {commits})"
 
     found = {each.name: replace(each, remark=remark(each)) if each.commits else each for each in results}
     return replace(results, conditions=found)
@@ -80,7 +81,7 @@ def _today(
     name: str, condition: Condition, result: ConditionResult, store: Store, say: Callable[[str], None]
 ) -> Mapping[str, Any]:
     """Return the fingerprint of the current code, from the store or computed now."""
-    compute = None if condition.recorded is None else condition.recorded.fingerprint
+    compute = condition.fingerprint
     if compute is None:
         raise InvalidInput("the condition has no fingerprint")
     setting = result.choices["step"].setting if result.choices else settings_of(condition.grid)[0]

@@ -51,9 +51,9 @@ class ConditionResult:
         name: name of the condition.
         by_axis: the runs for each axis.
         choices: the fitted setting for each axis; empty if nothing was fitted.
-        seconds: time that the runs took, with tuning.
+        seconds: time that the runs took, with tuning unless that alone was taken from `results/`.
         where: machines, versions and commits of recorded runs.
-        commits: commits of runs taken from `results/`.
+        commits: commits of runs, or of tuning runs, taken from `results/`.
         remark: a warning about the code behind recorded runs, if there is one.
     """
 
@@ -269,7 +269,16 @@ def _made_here(condition: Condition, choices: Mapping[Axis, Choice], piece: Piec
     assert data is not None
     index = {axis: list(piece.settings).index(choices[axis].setting) if choices else 0 for axis in AXES}
     by_axis: dict[Axis, xr.Dataset] = {axis: data.isel(setting=index[axis]) for axis in AXES}
-    return ConditionResult(condition.name, by_axis, choices, _seconds([*archive.tuning(condition), piece], archive))
+    tuning = [archive.find(each) for each in archive.tuning(condition) if each.is_recorded]
+    recorded = [data for data in tuning if data is not None and RECORDED in data.attrs]
+    return ConditionResult(
+        condition.name,
+        by_axis,
+        choices,
+        _seconds([piece] if recorded else [*archive.tuning(condition), piece], archive),
+        f"tuning: {where([data.attrs for data in recorded])}" if recorded else "",
+        _commits(recorded),
+    )
 
 
 def _recorded(
@@ -291,8 +300,12 @@ def _recorded(
         choices,
         _seconds([*archive.tuning(condition), *pieces], archive),
         where([data.attrs for data in used]),
-        list(dict.fromkeys(str(data.attrs["commit"])[:12] for data in used if RECORDED in data.attrs)),
+        _commits([data for data in used if RECORDED in data.attrs]),
     )
+
+
+def _commits(recorded: Sequence[xr.Dataset]) -> list[str]:
+    return list(dict.fromkeys(str(data.attrs["commit"])[:12] for data in recorded))
 
 
 def _side_by_side(pieces: Sequence[Piece], runs: Sequence[xr.Dataset]) -> xr.Dataset:

@@ -6,25 +6,24 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
-from optax import ScaleByAdamState
 
 from dorax.agents import losses
 from dorax.agents.acting import chosen_action, single_view
+from dorax.agents.deep.networks import Network, adam_state, adam_step
 from dorax.agents.deep.replay import Replay, Transition, added, empty, sample
+from dorax.agents.deep.rnd import RND, RNDMemory, Visit, new_memory, trained, visited
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
-from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole
+from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole, check_whole_number
 from dorax.core.counters import ApproximableCounter, ApproximatedCounter
 from dorax.core.rules import Rule
 from dorax.core.targets import q_target
@@ -33,9 +32,6 @@ from dorax.engine.protocols import Step, View
 from dorax.envs.simulation import EnvSpec, FunctionalSimulation
 
 _Tree = TypeVar("_Tree")
-
-
-_DECAY, _SQUARE_DECAY, _EPSILON = 0.9, 0.999, 1e-8  # Adam's usual numbers
 
 
 class DeepAgent(eqx.Module):
@@ -47,8 +43,8 @@ class DeepAgent(eqx.Module):
         rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
             (`Softmax`, `EpsilonGreedy`) is sampled from.
         counter: counts visits: `EValues` in one of its forms or `Visits`; None for no counts.
-        bonus: turns counts into reward, such as `InverseRootCount`; None for no bonus. It is computed when the
-            transition is collected and stored with it.
+        bonus: turns counts into reward, such as `InverseRootCount`, or an `RND`, which needs no counts; None for no
+            bonus. It is computed when the transition is collected and stored with it.
         learning_rate: learning rate of Adam, for Q.
         discount: the paper's gamma.
         counts_from: what the counter's network learns from. `"visits"`: from each step once, by an update that
@@ -64,7 +60,7 @@ class DeepAgent(eqx.Module):
 
     rule: Rule = eqx.field(converter=as_rule)
     counter: ApproximableCounter | None = None
-    bonus: Bonus | None = None
+    bonus: Bonus | RND | None = None
     learning_rate: Array = 1e-3
     discount: Array = 0.99
     counts_from: Literal["visits", "replay"] = eqx.field(default="visits", static=True)
@@ -73,17 +69,18 @@ class DeepAgent(eqx.Module):
     batch: int = eqx.field(default=32, static=True)
     capacity: int = eqx.field(default=50_000, static=True)
     update_every: int = eqx.field(default=4, static=True)
-    target_every: int = eqx.field(default=250, static=True)
+    target_every: Array = 250
 
     def __check_init__(self) -> None:
         check_at_least("learning_rate", self.learning_rate, 0)
         check_discount("discount", self.discount)
         check_rule(self.rule)
-        check_optional_counter(self.rule, self.counter, self.bonus)
+        check_optional_counter(self.rule, self.counter, None if isinstance(self.bonus, RND) else self.bonus)
         if self.counts_from not in ("visits", "replay"):
             raise InvalidInput(f"counts_from is {self.counts_from!r}; allowed: 'visits', 'replay'")
-        for name in ("width", "depth", "batch", "capacity", "update_every", "target_every"):
+        for name in ("width", "depth", "batch", "capacity", "update_every"):
             check_whole(name, getattr(self, name))
+        check_whole_number("target_every", self.target_every)
 
     def check_env(self, env: Any) -> None:
         """Raise `InvalidInput` unless the environment is a functional one, or a list of them.
@@ -146,10 +143,12 @@ class Memory(NamedTuple):
     Attributes:
         networks: weights and optimizer states.
         replay: past transitions.
+        rnd: what the bonus has learned, if it is an `RND`.
     """
 
     networks: TrainState
     replay: Replay
+    rnd: RNDMemory | None = None
 
 
 class NetworkAlgorithm(eqx.Module):
@@ -178,28 +177,28 @@ class NetworkAlgorithm(eqx.Module):
     @property
     def parameters(self) -> int:
         """Number of weights of each of the two networks."""
-        return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(self._shape(), _is_shape)))
+        return self._network.parameters
 
     def init(self, key: PRNGKeyArray) -> Memory:
-        q, counter = self._weights(key)
+        q, counter = self._network.draw(key, 2)
         counter = _zero_last_layer(counter)
         zero = jnp.zeros((), jnp.int32)
         nothing = Transition(jnp.zeros(len(self.low)), zero, jnp.zeros(()), zero > 0, jnp.zeros(len(self.low)), zero)
-        adam: Any = optax.scale_by_adam()
-        networks = TrainState(q, q, adam.init(q), counter, counter, adam.init(counter), zero)
-        return Memory(networks, empty(nothing, self.agent.capacity))
+        networks = TrainState(q, q, adam_state(q), counter, counter, adam_state(counter), zero)
+        rnd = None if self._rnd is None else new_memory(self._rnd, len(self.low), jax.random.fold_in(key, 1))
+        return Memory(networks, empty(nothing, self.agent.capacity), rnd)
 
     def view(self, memory: Memory, observation: Float[JaxArray, "games dims"]) -> View:
         x = self._scaled(observation[0])
-        values = self._applied(memory.networks.q, x)
-        outputs = jnp.zeros_like(values) if self.counter is None else self._applied(memory.networks.counter, x)
+        values = self._network.apply(memory.networks.q, x)
+        outputs = jnp.zeros_like(values) if self.counter is None else self._network.apply(memory.networks.counter, x)
         counts = outputs if self.counter is None else self.counter.count(outputs)
         return single_view(x, values, counts, outputs)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
         return chosen_action(self.agent.rule, view, steps, uniform)
 
-    def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, None]:
+    def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, Visit | None]:
         """Add the step to the replay, and update the counter if it learns from visits."""
         agent, counter, weights = self.agent, self.counter, memory.networks.counter
         features, action, learns = step.features[0], step.action[0], step.learns[0]
@@ -207,7 +206,7 @@ class NetworkAlgorithm(eqx.Module):
         if counter is not None:
 
             def outputs_of(weights: Any) -> Float[JaxArray, " actions"]:
-                return self._applied(weights, features)
+                return self._network.apply(weights, features)
 
             outputs, gradient_of = jax.vjp(outputs_of, weights)
             output = outputs[action]
@@ -218,21 +217,28 @@ class NetworkAlgorithm(eqx.Module):
                 stride = counter.step * error / size
 
                 def moved(weight: JaxArray, leaf: JaxArray) -> JaxArray:
-                    return weight + jnp.where(learns, stride * leaf, 0.0)  # see `_stepped`
+                    return weight + jnp.where(learns, stride * leaf, 0.0)  # see `adam_step`
 
                 weights = jax.tree.map(moved, weights, grads)
-            if agent.bonus is not None:
+            if agent.bonus is not None and not isinstance(agent.bonus, RND):
                 reward = reward + agent.bonus(counter.visited_count(output, error), counter.rate())
+        rnd, row = memory.rnd, None
+        if self._rnd is not None and rnd is not None:
+            rnd, bonus, row = visited(self._rnd, rnd, step.next_view.features[0], learns)
+            reward = reward + bonus
         stored = Transition(features, action, reward, terminated, step.next_view.features[0], next_action)
         networks = memory.networks._replace(counter=weights)
-        return Memory(networks, added(memory.replay, stored, learns)), None, None
+        return Memory(networks, added(memory.replay, stored, learns), rnd), None, row
 
     def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Memory:
-        """Take one step of Adam on a batch from the replay, as soon as there are enough transitions for a batch."""
+        """Take one step of Adam on a batch from the replay, as soon as there are enough transitions for a batch.
+
+        The predictor of an `RND` takes one on the steps since the last update.
+        """
         agent, now = self.agent, memory.networks
         is_ready = learns & (memory.replay.added >= agent.batch)
         batch = sample(memory.replay, key, agent.batch)
-        apply = jax.vmap(self._applied, in_axes=(None, 0))
+        apply = jax.vmap(self._network.apply, in_axes=(None, 0))
         best = jnp.max(apply(now.q_target, batch.next_observation), axis=-1)
         target = q_target(batch.reward, batch.terminated, best, agent.discount)
 
@@ -240,7 +246,7 @@ class NetworkAlgorithm(eqx.Module):
             return losses.q_loss(apply(weights, batch.observation), batch.action, target)
 
         grads = jax.grad(q_loss)(now.q)
-        q, q_opt_state = self._stepped(now.q, grads, now.q_opt_state, is_ready)
+        q, q_opt_state = adam_step(now.q, grads, now.q_opt_state, agent.learning_rate, is_ready)
         counter, counter_opt_state = now.counter, now.counter_opt_state
         if self.counter is not None and agent.counts_from == "replay":
             successor = losses.taken(apply(now.counter_target, batch.next_observation), batch.next_action)
@@ -251,75 +257,33 @@ class NetworkAlgorithm(eqx.Module):
                 return losses.counter_loss(counts, outputs, batch.action, successor, batch.terminated)
 
             grads = jax.grad(counter_loss)(now.counter)
-            counter, counter_opt_state = self._stepped(now.counter, grads, now.counter_opt_state, is_ready)
+            counter, counter_opt_state = adam_step(
+                now.counter, grads, now.counter_opt_state, agent.learning_rate, is_ready
+            )
         updates = now.updates + 1
-        is_due = updates % agent.target_every == 0
+        is_due = updates % jnp.asarray(agent.target_every).astype(updates.dtype) == 0
         after = TrainState(
             q, _where(is_due, q, now.q_target), q_opt_state,
             counter, _where(is_due, counter, now.counter_target), counter_opt_state, updates,
         )  # fmt: skip
-        return memory._replace(networks=_where(is_ready, after, now))
+        rnd = memory.rnd
+        if self._rnd is not None and rnd is not None:
+            rnd = trained(self._rnd, rnd, rows, learns)
+        return memory._replace(networks=_where(is_ready, after, now), rnd=rnd)
 
-    def _stepped(self, weights: Any, grads: Any, opt_state: Any, learns: Bool[JaxArray, ""]) -> tuple[Any, Any]:
-        """Make one step of Adam, if `learns`.
+    @property
+    def _rnd(self) -> RND | None:
+        return self.agent.bonus if isinstance(self.agent.bonus, RND) else None
 
-        Unlike Optax's, it gives the same bits whatever XLA makes of the rest of the program, which is another one on
-        two devices or with other probes. It uses no division by a number of the lane, which XLA may turn into a
-        multiplication, and no approximated power; and a selection between every product and the sum that it goes
-        into keeps XLA from fusing the two in one program and not in another.
-        """
-        count = opt_state.count + 1
-
-        def moved(decay: float, moment: JaxArray, new: JaxArray) -> JaxArray:
-            return jnp.where(learns, (1 - decay) * new, 0.0) + jnp.where(learns, decay * moment, moment)
-
-        mu = jax.tree.map(partial(moved, _DECAY), opt_state.mu, grads)
-        nu = jax.tree.map(partial(moved, _SQUARE_DECAY), opt_state.nu, jax.tree.map(jnp.square, grads))
-        unbiased, square_unbiased = (1 / (1 - _power(decay, count)) for decay in (_DECAY, _SQUARE_DECAY))
-
-        def stepped(weight: JaxArray, mu: JaxArray, nu: JaxArray) -> JaxArray:
-            step = mu * unbiased / (jnp.sqrt(nu * square_unbiased) + _EPSILON)
-            return weight - jnp.where(learns, self.agent.learning_rate * step, 0.0)
-
-        return jax.tree.map(stepped, weights, mu, nu), ScaleByAdamState(count, mu, nu)
-
-    def _shape(self) -> eqx.nn.MLP:
-        """Return the network with shapes in place of weights."""
-        sizes = len(self.low), self.actions, self.agent.width, self.agent.depth
-
-        def network(key: PRNGKeyArray) -> eqx.nn.MLP:
-            return eqx.nn.MLP(*sizes, key=key)
-
-        return eqx.filter_eval_shape(network, jax.random.key(0))
-
-    def _weights(self, key: PRNGKeyArray) -> tuple[Any, Any]:
-        """Draw weights of two networks, uniform within 1/sqrt(inputs). One draw for all compiles quickly."""
-        shapes, structure = jax.tree.flatten(eqx.filter(self._shape(), _is_shape))
-        inputs = [layer.in_features for layer in self._shape().layers for _ in ("weight", "bias")]
-        ends = np.cumsum([shape.size for shape in shapes])
-        draws = jnp.split(jax.random.uniform(key, (2, ends[-1]), minval=-1.0), ends[:-1], axis=1)
-        leaves = [
-            draw.reshape(2, *shape.shape) / np.sqrt(n) for draw, shape, n in zip(draws, shapes, inputs, strict=True)
-        ]
-        q, e = (jax.tree.unflatten(structure, [leaf[i] for leaf in leaves]) for i in range(2))
-        return q, e
-
-    def _applied(self, weights: Any, x: Float[JaxArray, " dims"]) -> Float[JaxArray, " actions"]:
-        return eqx.combine(weights, eqx.filter(self._shape(), _is_shape, inverse=True))(x)
+    @property
+    def _network(self) -> Network:
+        return Network(len(self.low), self.actions, self.agent.width, self.agent.depth)
 
     def _scaled(self, observation: Float[JaxArray, "games dims"]) -> Float[JaxArray, "games dims"]:
         """Scale bounded observations to [-1, 1]; unbounded ones are unchanged."""
         is_bounded = np.isfinite(self.low) & np.isfinite(self.high)
         low, high = np.where(is_bounded, self.low, -1.0), np.where(is_bounded, self.high, 1.0)
         return (observation - (low + high) / 2) / ((high - low) / 2)
-
-
-def _power(base: float, exponent: Int[JaxArray, ""]) -> Float[JaxArray, ""]:
-    """Raise a number below 1 to a whole power, by products alone."""
-    power = jnp.ones(())
-    for i in range(31):
-        power = jnp.where(exponent >> i & 1 == 1, power * np.float32(base ** (2**i)), power)
-    return power
 
 
 def _zero_last_layer(network: Any) -> Any:
@@ -338,7 +302,3 @@ def _where(condition: Bool[JaxArray, ""], chosen: _Tree, otherwise: _Tree) -> _T
         return jnp.where(condition, new, old)
 
     return jax.tree.map(selected, chosen, otherwise)
-
-
-def _is_shape(leaf: Any) -> bool:
-    return isinstance(leaf, jax.ShapeDtypeStruct)
