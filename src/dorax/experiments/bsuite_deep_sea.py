@@ -33,7 +33,7 @@ UNSOLVED_AT = 1.2 * EPISODES  # where the figure shows runs that were not solved
 
 E_VALUES, VISITS = "LLL softmax, E-values", "LLL softmax, visits"
 OPTIMISTIC, UCB_VISITS, GREEDY = "optimistic Q-learning", "UCB, visits", "ε-greedy"
-_RATES = (0.1, 0.3, 0.6)
+_RATES = (0.1, 0.3, 0.6, 0.9)
 _TEMPERATURES = (0.01, 0.03, 0.1, 0.3)
 GRIDS: dict[str, dict[str, Sequence[float]]] = {
     E_VALUES: {"temperature": _TEMPERATURES, "learning_rate": _RATES},
@@ -347,7 +347,7 @@ EXPERIMENT = Experiment(
     " 000 episodes, one run per id. Environments, logs and scores are bsuite's own. An id counts as solved at the"
     " first record with fewer than 90 % bad episodes (stochastic: 80 %, after at least 100 episodes), and scores "
     "if that is sooner than 2^N + 100. A run ends when the rest cannot change this. Every agent has one setting "
-    "for all 42 ids, the best of 12 on other seas of 10 and 20 rows of both families, with other mappings of "
+    "for all 42 ids, the best of 16 on other seas of 10 and 20 rows of both families, with other mappings of "
     f"actions, within {TUNING_EPISODES} episodes. γ = γ_E = 0.99. Optimistic Q-learning is told the largest "
     "reward, 1: its initial value is a multiple of it. Published scores (arXiv 1908.03568) are of agents with "
     "networks that see the N x N observation; tables need not generalize. They are read off the bar plot in "
