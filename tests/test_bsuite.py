@@ -5,6 +5,7 @@
 
 import json
 import warnings
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -37,7 +38,7 @@ def learner_for(size, seed=0):
 
 
 class Diver:
-    """Goes right from the given episode on, and left before."""
+    """In place of a learner: goes right from the given episode on, and left before."""
 
     steps = 0
 
@@ -55,6 +56,12 @@ class Diver:
         assert terminated == (arrived == 0)  # all zeros: the only observation after the start without a later row
 
 
+def dive(size, since, episodes):
+    env = runs.sea("deep_sea", size, study.MAPPING_SEED, seed=0)
+    diver: Any = Diver(env, since)
+    return runs.run("deep_sea", env, diver, episodes)
+
+
 def test_the_number_of_a_state_is_that_of_its_cell_in_reading_order():
     for cell in np.ndindex(7, 7):
         observation = np.zeros((7, 7), np.float32)
@@ -70,14 +77,14 @@ def test_reported_problems_are_those_of_bsuites_ids(family):
         problem = study.problem_of(study.FIRST_SEEDS[family] + number)
         assert {"size": problem.size, "mapping_seed": problem.mapping_seed} == sweep.SETTINGS[name]
         assert problem.episodes == sweep.EPISODES[name]
-    theirs, ours = bsuite.load_from_id(ids[3]), runs.sea(family, 16, study.MAPPING_SEED, seed=5)
+    theirs: Any = bsuite.load_from_id(ids[3])
+    ours: Any = runs.sea(family, 16, study.MAPPING_SEED, seed=5)
     np.testing.assert_array_equal(ours._action_mapping, theirs._action_mapping)
     assert ours._deterministic == theirs._deterministic
 
 
 def test_who_dives_from_episode_91_on_is_at_ninety_per_cent_bad_episodes_in_episode_100_and_below_in_the_next_record():
-    env = runs.sea("deep_sea", 10, study.MAPPING_SEED, seed=0)
-    data = runs.run("deep_sea", env, Diver(env, since=91), 10_000)
+    data = dive(size=10, since=91, episodes=10_000)
     assert data.found_at == 91
     assert data.solved_at == 120  # 90 / 100 is not below 0.9, and the next record is of episode 120
     assert data.record_episode.max() == 120  # 90 / 120 is below the limit of 2019, too, so the run is over
@@ -85,8 +92,7 @@ def test_who_dives_from_episode_91_on_is_at_ninety_per_cent_bad_episodes_in_epis
 
 
 def test_who_dives_too_late_to_be_solved_is_stopped_once_that_is_certain():
-    env = runs.sea("deep_sea", 10, study.MAPPING_SEED, seed=0)
-    data = runs.run("deep_sea", env, Diver(env, since=950), 1000)
+    data = dive(size=10, since=950, episodes=1000)
     assert data.found_at.isnull()
     assert data.solved_at.isnull()
     assert data.score == 0
@@ -94,8 +100,7 @@ def test_who_dives_too_late_to_be_solved_is_stopped_once_that_is_certain():
 
 
 def test_a_problem_that_is_solved_no_sooner_than_by_chance_does_not_score():
-    env = runs.sea("deep_sea", 4, study.MAPPING_SEED, seed=0)
-    data = runs.run("deep_sea", env, Diver(env, since=150), 10_000)
+    data = dive(size=4, since=150, episodes=10_000)
     assert data.solved_at == 170  # 149 / 170 is below 0.9
     assert data.score == 0  # later than 2 ** 4 + 100
 
@@ -103,7 +108,7 @@ def test_a_problem_that_is_solved_no_sooner_than_by_chance_does_not_score():
 @pytest.mark.parametrize("family", study.FAMILIES)
 def test_a_run_that_ends_early_scores_like_one_of_full_length_by_bsuites_own_files(family, tmp_path):
     name, seed, episodes = f"{family}/0", 3, 500
-    env = bsuite.load_and_record_to_csv(name, str(tmp_path))
+    env: Any = bsuite.load_and_record_to_csv(name, str(tmp_path))
     env.raw_env._rng = np.random.RandomState(seed)  # which ids leave to chance
     learner = learner_for(10, seed)
     for _ in range(episodes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -16,7 +16,7 @@ from dorax.agents.tabular import QLearning, TabularAgent, TabularLearner
 from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax, Visits
 from dorax.core.checks import InvalidInput
 from dorax.study import figures
-from dorax.study.claims import Claim, Estimate, together
+from dorax.study.claims import Claim, Estimate, Estimator
 from dorax.study.experiment import Condition, Experiment, Job, Measure, Recorded, Setting, Size, Table
 from dorax.study.results import Results
 from dorax.study.statistics import Times, difference_of_shares, median_of_ratios
@@ -255,16 +255,13 @@ def solved_more_often(often: str, seldom: str) -> Claim:
         The claim, with one case per family.
     """
 
-    def case(family: str) -> Claim:
-        def estimate(results: Results) -> Estimate:
-            scores = [data.score.values for data in pairs_of(results, (often, seldom), family)]
-            counts = [(int(score.sum()), len(score)) for score in scores]
-            words = ", ".join(f"{x} of {n} for {name}" for (x, n), name in zip(counts, (often, seldom), strict=True))
-            return Estimate(f"bsuite's score: {words}", difference_of_shares(*counts), counts[0][1])
+    def estimate(family: str, results: Results) -> Estimate:
+        scores = [data.score.values for data in pairs_of(results, (often, seldom), family)]
+        counts = [(int(score.sum()), len(score)) for score in scores]
+        words = ", ".join(f"{x} of {n} for {name}" for (x, n), name in zip(counts, (often, seldom), strict=True))
+        return Estimate(f"bsuite's score: {words}", difference_of_shares(*counts), counts[0][1])
 
-        return Claim("", estimate, above=0.0)
-
-    return together(f"{often} scores higher than {seldom}", {family: case(family) for family in FAMILIES})
+    return Claim(f"{often} scores higher than {seldom}", _by_family(estimate), above=0.0)
 
 
 def solved_sooner(soon: str, late: str) -> Claim:
@@ -278,15 +275,16 @@ def solved_sooner(soon: str, late: str) -> Claim:
         The claim, with one case per family.
     """
 
-    def case(family: str) -> Claim:
-        def estimate(results: Results) -> Estimate:
-            slow, fast = (times_of(data) for data in pairs_of(results, (late, soon), family))
-            words = f"episodes until bsuite counts an id as solved, {late} over {soon} (median over ids)"
-            return Estimate(words, median_of_ratios(slow, fast), len(fast.time))
+    def estimate(family: str, results: Results) -> Estimate:
+        slow, fast = (times_of(data) for data in pairs_of(results, (late, soon), family))
+        words = f"episodes until bsuite counts an id as solved, {late} over {soon} (median over ids)"
+        return Estimate(words, median_of_ratios(slow, fast), len(fast.time))
 
-        return Claim("", estimate, above=1.0)
+    return Claim(f"{soon} solves the same id sooner than {late}", _by_family(estimate), above=1.0)
 
-    return together(f"{soon} solves the same id sooner than {late}", {family: case(family) for family in FAMILIES})
+
+def _by_family(estimate: Callable[[str, Results], Estimate]) -> dict[str, Estimator]:
+    return {family: partial(estimate, family) for family in FAMILIES}
 
 
 def draw(results: Results, figure: Figure) -> None:
@@ -351,7 +349,7 @@ EXPERIMENT = Experiment(
     "change the score. Every agent has one setting for all ids of both families: the best of 16 on seas of 10 and 20 "
     "rows of both, with other mappings of actions, within 5000 and 1500 episodes. γ = γ_E = 0.99. Optimistic "
     "Q-learning is told the largest reward, 1; its initial value is a multiple of it. Published scores (arXiv "
-    "1908.03568) are of agents with networks, which see the N x N observation and have to generalize; tables do not. They are read off "
+    "1908.03568) are of agents with networks, which have to generalize; tables do not. They are read off "
     "the bar plot in bsuite's repository (reports/standalone/images/bar_plot.png), so they are approximate, and were "
     "computed by the rule of 2019: fewer than 80 % bad episodes at any record, for both families. By that rule an "
     "agent can be lucky in its first few episodes on the stochastic family.",
