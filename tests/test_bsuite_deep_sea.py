@@ -53,13 +53,20 @@ def test_recorded_scores_are_those_of_the_rule_that_bsuite_documents(recorded):
             np.testing.assert_array_equal(runs.solved_at, runs.record_episode.where(is_good).min("record"))
 
 
-def test_the_time_until_a_problem_is_solved_is_measured_in_records():
-    episodes = [[1.0, 2, 3, 4], [1, 2, np.nan, np.nan], [1, 2, 3, 4]]
-    data = xr.Dataset({"record_episode": (("seed", "record"), episodes), "solved_at": ("seed", [3.0, 2, np.nan])})
-    np.testing.assert_array_equal(study.unsolved(data), [[1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]])
-    np.testing.assert_array_equal(area_under_curve(data, "episode", study.UNSOLVED), [0.5, 0.25, 1])
-    np.testing.assert_array_equal(study.times_of(data).time, [3, 2, 4])
-    np.testing.assert_array_equal(study.times_of(data).is_reached, [True, True, False])
+def test_settings_are_fitted_by_the_time_in_records_and_if_nothing_is_solved_by_the_share_of_bad_episodes():
+    episodes = [[1.0, 2, 3, 4], [1, 2, np.nan, np.nan], [1, 2, 3, 4], [1, 2, 3, np.nan]]
+    bad = [[1.0, 2, 2, 2], [1, 1, np.nan, np.nan], [1, 2, 3, 4], [1, 1, 3, np.nan]]
+    data = xr.Dataset(
+        {
+            "record_episode": (("seed", "record"), episodes),
+            "record_bad_episodes": (("seed", "record"), bad),
+            "solved_at": ("seed", [3.0, 2, np.nan, np.nan]),
+        }
+    )
+    areas = area_under_curve(data, "episode", study.UNSOLVED)
+    np.testing.assert_allclose(areas, [2 / 4, 1 / 4, 1, (1 + 0.995 + 1 + 1) / 4])
+    np.testing.assert_array_equal(study.times_of(data).time, [3, 2, 4, 3])
+    np.testing.assert_array_equal(study.times_of(data).is_reached, [True, True, False, False])
 
 
 def test_without_bsuite_one_line_says_what_to_install(monkeypatch):
