@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: reproduce test test-slow test-sb3 lint check bench readme docs docs-links clean
+.PHONY: reproduce test test-slow test-sb3 test-bsuite lint check bench readme docs docs-links clean
 
 reproduce: .venv/.installed
 	$(BIN)/dorax reproduce
@@ -17,6 +17,9 @@ test-slow: .venv/.developing
 
 test-sb3: .venv/.sb3
 	$(BIN)/pytest -n 2 -m sb3
+
+test-bsuite: .venv/.bsuite
+	$(BIN)/pytest -n 2 -m bsuite
 
 lint: .venv/.developing
 	$(BIN)/ruff check .
@@ -59,4 +62,9 @@ clean:
 # Stable-Baselines3 brings PyTorch, a large download.
 .venv/.sb3: .venv/.developing
 	$(INSTALL) '.[dev,sb3]'
+	touch $@
+
+# bsuite brings 18 packages and 140 MB, most of them for its plots and images.
+.venv/.bsuite: .venv/.developing
+	$(INSTALL) '.[dev,bsuite]'
 	touch $@

@@ -39,6 +39,9 @@ def marks(kind, code):
     """A picture of agents that train has several programs to compile."""
     if "stable_baselines3" in code:
         return [pytest.mark.sb3, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+    if "bsuite" in code:
+        is_missing = importlib.util.find_spec("bsuite") is None
+        return [pytest.mark.bsuite, pytest.mark.skipif(is_missing, reason="bsuite is not installed: make test-bsuite")]
     return [pytest.mark.slow] if kind == "{drawn}" and "dorax.train(" in code else []
 
 

@@ -12,6 +12,7 @@ from dorax.study.statistics import (
     holm,
     mean_of_differences,
     median,
+    median_of_ratios,
     ratio_of_medians,
     share,
 )
@@ -47,6 +48,33 @@ def test_two_agents_that_never_arrive_cannot_be_compared():
 def test_a_fast_agent_that_was_watched_for_a_shorter_time_does_not_win_by_it():
     interval = ratio_of_medians(times([60] * 20), times([], [45] * 20))
     assert interval.low == 0
+
+
+def test_the_median_of_paired_ratios_is_not_the_ratio_of_medians():
+    slow, fast = times([2, 30, 400]), times([1, 10, 300])
+    interval = median_of_ratios(slow, fast)
+    assert (interval.value, interval.relation) == (2, "=")  # of 2, 3 and 4/3
+    assert interval.low == pytest.approx(4 / 3)
+    assert interval.high == 3
+    assert ratio_of_medians(slow, fast).value == 3
+
+
+def test_pairs_in_which_the_slow_agent_never_arrives_give_a_lower_bound():
+    interval = median_of_ratios(times([], [100] * 20), times([10] * 20))
+    assert (interval.value, interval.relation) == (10, "≥")
+    assert (interval.low, interval.high) == (10, np.inf)
+
+
+def test_pairs_in_which_the_fast_agent_never_arrives_give_an_upper_bound():
+    interval = median_of_ratios(times([30] * 20), times([], [60] * 20))
+    assert (interval.value, interval.relation) == (0.5, "≤")
+    assert (interval.low, interval.high) == (0, 0.5)
+
+
+def test_pairs_in_which_neither_agent_arrives_say_nothing():
+    interval = median_of_ratios(times([], [100] * 20), times([], [10] * 20))
+    assert np.isnan(interval.value)
+    assert (interval.low, interval.high) == (0, np.inf)
 
 
 def test_the_exact_interval_of_no_success_in_fifty():

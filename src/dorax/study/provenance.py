@@ -25,6 +25,7 @@ _PACKAGES = (
     "ale-py",
     "stable-baselines3",
     "torch",
+    "bsuite",
 )
 _NOT_MEASURED = "not measured"
 

@@ -179,6 +179,28 @@ def ratio_of_medians(slow: Times, fast: Times) -> Interval:
     return from_draws(float(_ratio(median(slow.earliest), median(fast.earliest))), lower, upper, relation)
 
 
+def median_of_ratios(slow: Times, fast: Times) -> Interval:
+    """Compute the median ratio of times of pairs, such as two agents on the same problems, with a bootstrap interval.
+
+    Censored runs are treated as in `ratio_of_medians`. A pair of censored runs may have any ratio.
+
+    Args:
+        slow: times in the numerators.
+        fast: times in the denominators, in the same order.
+
+    Returns:
+        The median ratio.
+    """
+    low, high = _ratio(slow.earliest, fast.latest), _ratio(slow.latest, fast.earliest)
+    draws = _draws(len(low), seed=0)
+    lowest, highest = float(median(low)), float(median(high))
+    value, relation = (lowest, "≥") if np.isinf(highest) else (highest, "≤")
+    if lowest == highest:
+        relation = "="
+    is_known = np.isfinite(highest) or lowest > 0
+    return from_draws(value if is_known else float("nan"), median(low[draws]), median(high[draws]), relation)
+
+
 def share(successes: int, trials: int) -> Interval:
     """Compute a proportion with its exact (Clopper-Pearson) interval.
 
