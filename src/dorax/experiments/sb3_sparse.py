@@ -61,6 +61,7 @@ PROBLEMS = {
     "DQN, deep sea of 20": Problem("DQN", DQN, "dorax/DeepSea-v0", {"size": 20}, 60_000),
     "PPO, sparse mountain car": Problem("PPO", PPO, "dorax/SparseMountainCar-v0", {}, 150_000),
 }
+# On each problem, grids have the same number of values.
 _COUNTED, _PREDICTED = (0.01, 0.03, 0.1, 0.3), (0.3, 1.0, 3.0, 10.0)
 GRIDS = {
     ("PPO, deep sea of 20", E_VALUES): _COUNTED,
@@ -69,9 +70,9 @@ GRIDS = {
     ("DQN, deep sea of 20", E_VALUES): (0.003, *_COUNTED),
     ("DQN, deep sea of 20", VISITS): (*_COUNTED, 1.0),
     ("DQN, deep sea of 20", RND): (*_PREDICTED, 30.0),
-    ("PPO, sparse mountain car", E_VALUES): (0.001, 0.003, *_COUNTED),
-    ("PPO, sparse mountain car", VISITS): (0.001, 0.003, *_COUNTED),
-    ("PPO, sparse mountain car", RND): _PREDICTED,
+    ("PPO, sparse mountain car", E_VALUES): (0.001, 0.003, 0.01, 0.03, 0.1),
+    ("PPO, sparse mountain car", VISITS): (0.001, 0.003, 0.01, 0.03, 0.1),
+    ("PPO, sparse mountain car", RND): (0.1, *_PREDICTED),
 }
 
 
@@ -327,7 +328,7 @@ EXPERIMENT = Experiment(
             )
         ],
     ),
-    size=Size(seeds=6, tuning_seeds=2),
+    size=Size(seeds=12, tuning_seeds=4),
     quick=Size(seeds=1, fraction=0.05),
     tables=tables,
 )
