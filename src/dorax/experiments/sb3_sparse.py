@@ -1,12 +1,12 @@
-"""PPO and DQN of Stable-Baselines3 on sparse problems: E-values, visits, RND and no bonus."""
+"""PPO and DQN of Stable-Baselines3 on sparse problems: bonuses of three kinds, acting by counts, and neither."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -19,11 +19,22 @@ from dorax.study.experiment import Answer, Condition, Experiment, Finding, Job, 
 from dorax.study.results import Results
 from dorax.study.statistics import Times, difference_of_shares, first_times, median, ratio_of_medians, share
 
+if TYPE_CHECKING:
+    from dorax.experiments import _sb3_runs
+
 NONE, E_VALUES, VISITS, RND = "no bonus", "E-values", "visits", "RND"
+ACTING_BY_E, ACTING_BY_VISITS = "acting by E-values", "acting by visits"
 FIRST_SEED = 100  # first reported seed; nothing was tuned on these seeds
 SOLVED = 0.5  # mean true return; the best is 0.99 on the deep sea and 1 on the mountain car
 WINDOW = 5  # records in a moving average: a tenth of a run
-STYLES = {NONE: figures.COLOURS[0], VISITS: figures.COLOURS[1], RND: figures.COLOURS[4], E_VALUES: figures.COLOURS[6]}
+STYLES = {
+    NONE: figures.COLOURS[0],
+    VISITS: figures.COLOURS[1],
+    RND: figures.COLOURS[4],
+    E_VALUES: figures.COLOURS[6],
+    ACTING_BY_VISITS: figures.COLOURS[2],
+    ACTING_BY_E: figures.COLOURS[5],
+}
 
 
 @dataclass(frozen=True)
@@ -62,18 +73,29 @@ PROBLEMS = {
     "PPO, sparse mountain car": Problem("PPO", PPO, "dorax/SparseMountainCar-v0", {}, 150_000),
 }
 # On each problem, grids have the same number of values.
-_COUNTED, _PREDICTED = (0.01, 0.03, 0.1, 0.3), (0.3, 1.0, 3.0, 10.0)
-GRIDS = {
-    ("PPO, deep sea of 20", E_VALUES): _COUNTED,
-    ("PPO, deep sea of 20", VISITS): _COUNTED,
-    ("PPO, deep sea of 20", RND): _PREDICTED,
-    ("DQN, deep sea of 20", E_VALUES): (0.003, *_COUNTED),
-    ("DQN, deep sea of 20", VISITS): (*_COUNTED, 1.0),
-    ("DQN, deep sea of 20", RND): (*_PREDICTED, 30.0),
-    ("PPO, sparse mountain car", E_VALUES): (0.001, 0.003, 0.01, 0.03, 0.1),
-    ("PPO, sparse mountain car", VISITS): (0.001, 0.003, 0.01, 0.03, 0.1),
-    ("PPO, sparse mountain car", RND): (0.1, *_PREDICTED),
+_COUNTED, _PREDICTED, _TEMPERATURES = (0.01, 0.03, 0.1, 0.3), (0.3, 1.0, 3.0, 10.0), (0.003, 0.01, 0.03, 0.1, 0.3)
+GRIDS: dict[tuple[str, str], dict[str, Sequence[float]]] = {
+    ("PPO, deep sea of 20", E_VALUES): {"scale": _COUNTED},
+    ("PPO, deep sea of 20", VISITS): {"scale": _COUNTED},
+    ("PPO, deep sea of 20", RND): {"scale": _PREDICTED},
+    ("DQN, deep sea of 20", E_VALUES): {"scale": (0.003, *_COUNTED)},
+    ("DQN, deep sea of 20", VISITS): {"scale": (*_COUNTED, 1.0)},
+    ("DQN, deep sea of 20", RND): {"scale": (*_PREDICTED, 30.0)},
+    ("DQN, deep sea of 20", ACTING_BY_E): {"temperature": _TEMPERATURES},
+    ("DQN, deep sea of 20", ACTING_BY_VISITS): {"temperature": _TEMPERATURES},
+    ("PPO, sparse mountain car", E_VALUES): {"scale": (0.001, 0.003, 0.01, 0.03, 0.1)},
+    ("PPO, sparse mountain car", VISITS): {"scale": (0.001, 0.003, 0.01, 0.03, 0.1)},
+    ("PPO, sparse mountain car", RND): {"scale": (0.1, *_PREDICTED)},
 }
+
+
+def kinds_on(problem: str) -> list[str]:
+    """Return the kinds of exploration that are compared on a problem: those that are fitted for it, and none.
+
+    Args:
+        problem: name of the problem.
+    """
+    return [kind for kind in STYLES if kind == NONE or (problem, kind) in GRIDS]
 
 
 def agent_name(problem: str, kind: str) -> str:
@@ -81,31 +103,36 @@ def agent_name(problem: str, kind: str) -> str:
 
     Args:
         problem: name of the problem.
-        kind: kind of bonus.
+        kind: kind of exploration.
     """
     return f"{problem}: {kind}"
 
 
 def conditions(size: Size) -> list[Condition]:
-    """Return one condition per problem and kind of bonus, in the order of the problems."""
+    """Return one condition per problem and kind of exploration, in the order of the problems."""
     if not size.is_full:
-        short = Problem("PPO", PPO, "dorax/DeepSea-v0", {"size": 6}, size.of(60_000))
-        return [_condition("PPO, deep sea of 20", kind, short, range(1), 0, (0.1,)) for kind in STYLES]
+        sea: tuple[Any, ...] = ("dorax/DeepSea-v0", {"size": 6}, size.of(60_000))
+        short = {"PPO, deep sea of 20": Problem("PPO", PPO, *sea), "DQN, deep sea of 20": Problem("DQN", DQN, *sea)}
+        return [
+            _condition(name, kind, problem, range(1), 0, dict.fromkeys(GRIDS.get((name, kind), {}), (0.1,)))
+            for name, problem in short.items()
+            for kind in kinds_on(name)
+            if problem.algorithm == "PPO" or kind == ACTING_BY_E
+        ]
     seeds = range(FIRST_SEED, FIRST_SEED + size.seeds)
     return [
-        _condition(name, kind, problem, seeds, priority, GRIDS.get((name, kind), ()))
+        _condition(name, kind, problem, seeds, priority, GRIDS.get((name, kind), {}))
         for priority, (name, problem) in enumerate(PROBLEMS.items())
-        for kind in STYLES
+        for kind in kinds_on(name)
     ]
 
 
 def _condition(
-    name: str, kind: str, problem: Problem, seeds: Sequence[int], priority: int, scales: Sequence[float]
+    name: str, kind: str, problem: Problem, seeds: Sequence[int], priority: int, grid: Mapping[str, Sequence[float]]
 ) -> Condition:
     recorded = Recorded(
         partial(identity, problem, kind), seeds, priority, partial(fingerprint, name, kind), check_installed
     )
-    grid = {"scale": scales} if kind != NONE else {}
     return Condition(agent_name(name, kind), partial(train, problem, kind), grid, {}, LOST_RETURN, recorded)
 
 
@@ -114,21 +141,21 @@ def identity(problem: Problem, kind: str, setting: Setting, seed: int) -> dict[s
 
     Args:
         problem: the problem.
-        kind: kind of bonus.
-        setting: scale of the bonus.
+        kind: kind of exploration.
+        setting: scale of the bonus, or temperature of acting by counts.
         seed: ignored.
     """
     del seed
-    return {"problem": asdict(problem), "kind": kind, "scale": setting.get("scale", 0.0)}
+    return {"problem": asdict(problem), "kind": kind, "scale": 0.0, **setting}
 
 
 def train(problem: Problem, kind: str, settings: Sequence[Setting], seeds: Sequence[int], job: Job) -> xr.Dataset:
-    """Train one seed at one scale. It takes a minute or two, so there are no checkpoints.
+    """Train one seed at one setting. It takes a minute or two, so there are no checkpoints.
 
     Args:
         problem: the problem.
-        kind: kind of bonus.
-        settings: a single setting, the scale of the bonus.
+        kind: kind of exploration.
+        settings: a single setting, the scale of the bonus or the temperature of acting by counts.
         seeds: a single seed.
         job: progress callback.
 
@@ -138,15 +165,16 @@ def train(problem: Problem, kind: str, settings: Sequence[Setting], seeds: Seque
     from dorax.experiments import _sb3_runs
 
     (setting,), (seed,) = settings, seeds
-    data = _sb3_runs.returns_over_time(
-        (problem.algorithm, problem.settings),
-        (problem.environment, problem.keywords),
-        problem.steps,
-        partial(_sb3_runs.BONUSES[kind], scale=setting.get("scale", 0.0), seed=seed),
-        seed,
-        job.progress,
-    )
+    data = _sb3_runs.returns_over_time(_setup(problem, kind, setting), problem.steps, seed, job.progress)
     return data.expand_dims(setting=[""], seed=[seed])
+
+
+def _setup(problem: Problem, kind: str, setting: Setting) -> _sb3_runs.Setup:
+    from dorax.experiments import _sb3_runs
+
+    return _sb3_runs.Setup(
+        (problem.algorithm, problem.settings), (problem.environment, problem.keywords), kind, setting
+    )
 
 
 def lost_return(data: xr.Dataset) -> xr.DataArray:
@@ -169,19 +197,14 @@ def fingerprint(name: str, kind: str, setting: Setting) -> dict[str, Any]:
 
     Args:
         name: name of the problem.
-        kind: kind of bonus.
-        setting: scale of the bonus.
+        kind: kind of exploration.
+        setting: scale of the bonus, or temperature of acting by counts.
     """
     check_installed()
     from dorax.experiments import _sb3_runs
 
     problem = PROBLEMS[name]
-    return _sb3_runs.fingerprint(
-        (problem.algorithm, problem.settings),
-        (problem.environment, problem.keywords),
-        {"PPO": 3 * 8 * 128, "DQN": 800}[problem.algorithm],
-        partial(_sb3_runs.BONUSES[kind], scale=setting.get("scale", 0.0), seed=1),
-    )
+    return _sb3_runs.fingerprint(_setup(problem, kind, setting), {"PPO": 3 * 8 * 128, "DQN": 800}[problem.algorithm])
 
 
 def check_installed() -> None:
