@@ -153,5 +153,7 @@ def _difference(results: Results, row: str, column: str, problems: Sequence[str]
     if row == column:
         return ""
     found = difference_of_shares(*counts(results, (row, column), problems))
-    value, low, high = (f"{100 * x:+.0f}".replace("-", "−") for x in (found.value, found.low, found.high))
+    value, low, high = (
+        f"{round(100 * x):+d}".replace("+0", "0").replace("-", "−") for x in (found.value, found.low, found.high)
+    )
     return f"{value} [{low}, {high}]"
