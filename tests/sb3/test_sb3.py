@@ -284,8 +284,25 @@ def test_rnd_pays_less_for_what_it_has_often_seen(monkeypatch):
     assert not any(sb3_sparse.fingerprint("nothing", sb3_sparse.NONE, {})["paid"])
 
 
-def test_todays_code_acts_as_recorded():
+def test_acting_by_counts_pays_nothing_and_at_a_high_temperature_takes_the_rarer_action():
+    found = sb3_sparse.fingerprint("DQN, deep sea of 20", sb3_sparse.ACTING_BY_VISITS, {"temperature": 1e9})
+    actions = [int(action) for action in found["actions"]]
+    without = sb3_sparse.fingerprint("DQN, deep sea of 20", sb3_sparse.NONE, {})
+    assert found["paid"][:6] == without["paid"][:6], "nothing but the reward, while both act at random"
+    assert -0.01 * 40 < sum(found["paid"]) < 0, "nor later: each of 40 episodes costs at most 0.01"
+    at_start = actions[::20]
+    for episode in range(25, 40):  # actions of the first 500 steps are random
+        is_right = at_start[:episode].count(1)
+        is_left = episode - is_right
+        if is_left != is_right:
+            assert at_start[episode] == (1 if is_right < is_left else 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"), [(sb3_sparse.E_VALUES, {"scale": 0.01}), (sb3_sparse.ACTING_BY_E, {"temperature": 0.03})]
+)
+def test_todays_code_acts_as_recorded(kind, setting):
     recorded = json.loads((repository.results() / "sb3_sparse" / "fingerprints.json").read_text())
-    name, kind, setting = "DQN, deep sea of 20", sb3_sparse.E_VALUES, {"scale": 0.01}
+    name = "DQN, deep sea of 20"
     today = sb3_sparse.fingerprint(name, kind, setting)
     assert fingerprints.same(today, recorded[sb3_sparse.agent_name(name, kind)])

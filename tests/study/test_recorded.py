@@ -267,8 +267,8 @@ def lost(data):
     return 1 - data.record_return
 
 
-def scaled(trained):
-    """A condition whose return is the higher, the closer its scale is to 1."""
+def scaled(trained, priorities=(0,)):
+    """One condition per priority, whose return is the higher, the closer its scale is to 1."""
 
     def train(settings, seeds, job):
         trained.append((settings[0]["scale"], seeds[0]))
@@ -276,10 +276,18 @@ def scaled(trained):
         data = xr.Dataset({"record_step": ("record", [10.0, 20.0]), "record_return": ("record", [0.0, best])})
         return data.expand_dims(setting=[""], seed=list(seeds))
 
-    recorded = Recorded(lambda setting, seed: {"scale": setting["scale"]})
     measure = Measure("a return of one half", lost, 0.5, fitted_by="area")
-    condition = Condition("bonus", train, {"scale": (0.5, 1.0, 1.2)}, measure=measure, recorded=recorded)
-    return Experiment("fig", "a title", "", lambda size: [condition], [], lambda *_: None, 1, size=FULL)
+    conditions = [
+        Condition(
+            f"bonus {priority}" if priority else "bonus",
+            train,
+            {"scale": (0.5, 1.0, 1.2)},
+            measure=measure,
+            recorded=Recorded(lambda setting, seed: {"scale": setting["scale"]}, priority=priority),
+        )
+        for priority in priorities
+    ]
+    return Experiment("fig", "a title", "", lambda size: conditions, [], lambda *_: None, 1, size=FULL)
 
 
 def test_recorded_conditions_are_fitted_on_tuning_seeds_like_any_other(store, trained, tmp_path):
@@ -296,6 +304,12 @@ def test_recorded_conditions_are_fitted_on_tuning_seeds_like_any_other(store, tr
     (tmp_path / "results" / "game" / f"bonus-scale-0.5-{FIRST_TUNING_SEED}.nc").unlink()
     with pytest.raises(NotRun):
         load("game", scaled(trained), store)
+
+
+def test_a_condition_is_complete_before_one_of_lower_priority_is_tuned(store, trained):
+    run("game", scaled(trained, priorities=(0, 1)), FULL, store, ignore)
+    is_tuning = [seed >= FIRST_TUNING_SEED for _, seed in trained]
+    assert is_tuning == 2 * [*6 * [True], *2 * [False]]
 
 
 ACTS = {"actions": "0110", "losses": [0.5, 1e-7]}

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,41 +14,73 @@ import numpy as np
 import torch
 import xarray as xr
 from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecEnv
 
 from dorax.core.counters import EValues, Visits
+from dorax.core.policies import Softmax
+from dorax.core.rules import LLL
 from dorax.engine.running import Progress
 from dorax.experiments._rnd import RNDBonus
-from dorax.wrappers.sb3 import VecEValueBonus
+from dorax.wrappers.sb3 import DirectedDQN, VecEValueBonus
 
 RECORDS = 50
 _MODELS = {"PPO": PPO, "DQN": DQN}
 _NUM_ENVS = {"PPO": 8, "DQN": 1}
-
-BONUSES: dict[str, Callable[..., Any]] = {
-    "no bonus": lambda env, scale, seed: env,
-    "E-values": lambda env, scale, seed: VecEValueBonus(env, counter=EValues(0.99), scale=scale, seed=seed),
-    "visits": lambda env, scale, seed: VecEValueBonus(env, counter=Visits(), scale=scale, seed=seed),
-    "RND": RNDBonus,
-}
+_COUNTERS = {"E-values": EValues(0.99), "visits": Visits()}
+_ACTING = "acting by "
 
 
-def returns_over_time(
-    algorithm: tuple[str, dict[str, Any]],
-    environment: tuple[str, dict[str, Any]],
-    steps: int,
-    with_bonus: Callable[[Any], Any],
-    seed: int,
-    progress: Progress | None,
-) -> xr.Dataset:
+@dataclass(frozen=True)
+class Setup:
+    """What to train, where, and how it explores.
+
+    Attributes:
+        algorithm: its name, PPO or DQN, and what differs from its defaults.
+        environment: its id and its arguments.
+        kind: how it explores: by a bonus of some kind, by acting by counts, or neither.
+        setting: the scale of the bonus, or the temperature of acting by counts.
+    """
+
+    algorithm: tuple[str, dict[str, Any]]
+    environment: tuple[str, dict[str, Any]]
+    kind: str
+    setting: Mapping[str, float]
+
+    def model(self, seed: int) -> BaseAlgorithm:
+        """Make the agent, in its environment.
+
+        Args:
+            seed: of the agent, the environment and the bonus.
+
+        Returns:
+            The agent.
+        """
+        (name, settings), (env_id, keywords) = self.algorithm, self.environment
+        env = self._counting(make_vec_env(env_id, _NUM_ENVS[name], seed=seed, env_kwargs=keywords), seed)
+        settings = {**settings, "seed": seed, "device": "cpu"}
+        if not self.kind.startswith(_ACTING):
+            return _MODELS[name]("MlpPolicy", env, **settings)
+        return DirectedDQN("MlpPolicy", env, rule=LLL(Softmax(self.setting["temperature"])), **settings)
+
+    def _counting(self, env: VecEnv, seed: int) -> VecEnv:
+        """Wrap an environment so that it counts and pays a bonus, as far as the kind needs it."""
+        scale = self.setting.get("scale", 0.0)
+        if self.kind == "no bonus":
+            return env
+        if self.kind == "RND":
+            return RNDBonus(env, scale=scale, seed=seed)
+        return VecEValueBonus(env, counter=_COUNTERS[self.kind.removeprefix(_ACTING)], scale=scale, seed=seed)
+
+
+def returns_over_time(setup: Setup, steps: int, seed: int, progress: Progress | None) -> xr.Dataset:
     """Train an agent and return its true returns over time.
 
     Args:
-        algorithm: its name, PPO or DQN, and what differs from its defaults.
-        environment: its id and its arguments.
+        setup: what to train.
         steps: the number of environment steps.
-        with_bonus: wraps the environment in a bonus.
         seed: of the agent and of the environment.
         progress: called now and then with the fraction that is done and the steps so far.
 
@@ -55,34 +88,32 @@ def returns_over_time(
         `record_return`, the mean true return of the episodes that ended in each fiftieth of the run, and
         `record_step`, the step at which that fiftieth ended.
     """
-    torch.set_num_threads(1)
-    (model, settings), (name, keywords) = algorithm, environment
-    env = with_bonus(make_vec_env(name, _NUM_ENVS[model], seed=seed, env_kwargs=keywords))
     episodes = _Episodes(steps, progress)
-    _MODELS[model]("MlpPolicy", env, seed=seed, device="cpu", **settings).learn(steps, callback=episodes)
-    env.close()
+    _train(setup, steps, seed, episodes)
     edges = np.linspace(0, steps, RECORDS + 1)
     return xr.Dataset({"record_step": ("record", edges[1:]), "record_return": ("record", episodes.means(edges))})
 
 
-def fingerprint(
-    algorithm: tuple[str, dict[str, Any]],
-    environment: tuple[str, dict[str, Any]],
-    steps: int,
-    with_bonus: Callable[[Any], Any],
-) -> dict[str, Any]:
+def fingerprint(setup: Setup, steps: int) -> dict[str, Any]:
     """Train an agent for a few steps, and return its actions and the sums of reward and bonus in each tenth.
 
-    The arguments are those of `returns_over_time`.
+    Args:
+        setup: what to train.
+        steps: the number of environment steps.
+
+    Returns:
+        The fingerprint.
     """
-    torch.set_num_threads(1)
-    (model, settings), (name, keywords) = algorithm, environment
-    env = with_bonus(make_vec_env(name, _NUM_ENVS[model], seed=1, env_kwargs=keywords))
     steps_taken = _Steps()
-    _MODELS[model]("MlpPolicy", env, seed=1, device="cpu", **settings).learn(steps, callback=steps_taken)
-    env.close()
+    _train(setup, steps, 1, steps_taken)
     paid = [float(f"{part.sum():.6g}") for part in np.array_split(np.ravel(steps_taken.rewards), 10)]
     return {"actions": "".join(map(str, np.ravel(steps_taken.actions))), "paid": paid}
+
+
+def _train(setup: Setup, steps: int, seed: int, callback: BaseCallback) -> None:
+    torch.set_num_threads(1)
+    model = setup.model(seed).learn(steps, callback=callback)
+    model.get_env().close()
 
 
 class _Steps(BaseCallback):

@@ -118,7 +118,8 @@ class Recorded:
     Attributes:
         identity: from setting and seed, everything that the result depends on, as JSON data.
         seeds: the reported seeds, if they differ from those of the experiment's size.
-        priority: conditions with lower numbers run first; those with equal numbers alternate, seed by seed.
+        priority: conditions with lower numbers run first, tuning included; those with equal numbers alternate, seed by
+            seed.
         fingerprint: computes the outcome of a short run on the CPU at a setting; raises `InvalidInput` if it cannot.
         check_machine: raises `InvalidInput` on a machine that cannot run this condition.
     """

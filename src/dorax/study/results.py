@@ -191,14 +191,16 @@ def _size_path(name: str, store: Store) -> Path:
 
 
 def _pieces_in_order(conditions: Sequence[Condition], archive: Archive) -> Iterator[Piece]:
-    """Yield all pieces: first the tuning runs, then the reported runs of conditions that can be fitted."""
-    for condition in conditions:
-        yield from archive.tuning(condition)
-    reported: list[Piece] = []
-    for condition in conditions:
-        settings = _reported_settings(condition, _choices(condition, archive))
-        reported += archive.reported(condition, settings)
-    yield from sorted(reported, key=lambda piece: (_priority(piece.condition), piece.seeds[0]))
+    """Yield all pieces by priority: first the tuning runs, then the reported runs of conditions that can be fitted."""
+    for priority in sorted({_priority(condition) for condition in conditions}):
+        group = [condition for condition in conditions if _priority(condition) == priority]
+        for condition in group:
+            yield from archive.tuning(condition)
+        reported: list[Piece] = []
+        for condition in group:
+            settings = _reported_settings(condition, _choices(condition, archive))
+            reported += archive.reported(condition, settings)
+        yield from sorted(reported, key=lambda piece: piece.seeds[0])
 
 
 def _priority(condition: Condition) -> int:
