@@ -30,11 +30,13 @@ def test_agents_are_tuned_on_small_seas_with_other_mappings_of_actions_than_thos
     assert all(problem.size <= 20 and problem.mapping_seed != study.MAPPING_SEED for problem in tuned)
 
 
+@pytest.mark.slow
 def test_no_seed_that_is_judged_was_tuned_on(recorded):
     for result in recorded:
         assert all(seed < FIRST_TUNING_SEED for seed in result.data().seed.values)
 
 
+@pytest.mark.slow
 def test_a_run_is_recorded_under_the_seed_of_its_id(recorded):
     for result in recorded:
         data = result.data()
@@ -42,6 +44,7 @@ def test_a_run_is_recorded_under_the_seed_of_its_id(recorded):
         np.testing.assert_array_equal(data["size"], sizes)
 
 
+@pytest.mark.slow
 def test_recorded_scores_are_those_of_the_rule_that_bsuite_documents(recorded):
     for result in recorded:
         data = result.data()

@@ -141,6 +141,7 @@ def test_a_second_run_is_the_same_bit_for_bit_and_other_seeds_are_others():
     assert len(np.unique(data["visits"].values.reshape(10, -1), axis=0)) == 10
 
 
+@pytest.mark.slow
 def test_a_seed_alone_is_the_same_bit_for_bit_as_among_forty():
     among_forty = run(40, params=LONG)
     # They wait for one another at snapshots, for several blocks of random numbers.

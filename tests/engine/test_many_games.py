@@ -134,6 +134,7 @@ def test_rows_reach_every_update_once_and_in_full():
     assert memory.updates >= 600 // (GAMES * EVERY)
 
 
+@pytest.mark.slow
 def test_many_games_are_the_same_bit_for_bit_alone_and_in_company_and_with_tests():
     mdp = mdps.bridge(4)
     alone = dorax.train(Walker(), mdp, steps=600, seeds=[3]).learner()
@@ -143,6 +144,7 @@ def test_many_games_are_the_same_bit_for_bit_alone_and_in_company_and_with_tests
         jax.tree.map(np.testing.assert_array_equal, again, alone)
 
 
+@pytest.mark.slow
 def test_a_test_of_many_games_is_the_mean_of_one_greedy_episode_each():
     # Greedy is north, off the bridge: -100 after one step, in each of the games.
     data = dorax.train(Walker(), mdps.bridge(4), episodes=200, test_every=50).data

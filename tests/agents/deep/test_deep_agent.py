@@ -335,6 +335,7 @@ def test_a_seed_alone_is_the_same_bit_for_bit_as_among_others(eight):
         assert_same_learner(alone.learner(seed), eight.learner(seed))
 
 
+@pytest.mark.slow
 def test_training_is_the_same_bit_for_bit_with_tests_and_without(eight):
     without = played(8, params=Limit(100), test_every=None)
     names = ["return", "length", "steps", "total_steps"]
@@ -343,6 +344,7 @@ def test_training_is_the_same_bit_for_bit_with_tests_and_without(eight):
         assert_same_learner(without.learner(seed), eight.learner(seed))
 
 
+@pytest.mark.slow
 def test_training_is_the_same_bit_for_bit_with_maps_and_without(eight):
     without = played(8, params=Limit(100), maps=None)
     names = ["return", "length", "steps", "total_steps"]
