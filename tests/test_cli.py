@@ -8,6 +8,7 @@ import pytest
 
 import dorax
 from dorax import cli
+from dorax.experiments import tree
 from dorax.files import claiming
 from dorax.study import repository
 from dorax.study.publishing import BEGIN, END
@@ -145,7 +146,8 @@ def test_without_a_terminal_every_finished_condition_is_a_line(tmp_path):
     assert done.stderr == ""
     expected, *conditions, took = done.stdout.strip().splitlines()
     assert "about" in expected
-    assert [line.split(":")[0].strip() for line in conditions] == [f"k = {leaves}" for leaves in (1, 2, 5, 10, 20, 50)]
+    names = [each.name for each in tree.EXPERIMENT.conditions(tree.EXPERIMENT.size)]
+    assert [line.split(":")[0].strip() for line in conditions] == names
     assert all("done" in line for line in conditions)
     assert took.startswith("tree")
 
