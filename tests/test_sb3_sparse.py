@@ -11,29 +11,32 @@ from dorax.study.experiment import FIRST_TUNING_SEED, Size
 from dorax.study.results import ConditionResult, LeftOut, Results, load
 from dorax.study.store import Store
 
+SEA, CAR = "PPO, deep sea of 20", "PPO, sparse mountain car"
+UNFINISHED = {
+    "DQN, deep sea of 20: no bonus",
+    "DQN, deep sea of 20: acting by visits",
+    *(study.agent_name(CAR, kind) for kind in study.kinds_on(CAR)),
+}
+
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     return load("sb3_sparse", study.EXPERIMENT, Store(tmp_path_factory.mktemp("nothing run here")))
 
 
-def test_what_is_not_recorded_yet_is_named(recorded):
-    names = {condition.name for condition in study.EXPERIMENT.conditions(study.EXPERIMENT.size)}
-    for name in names - set(recorded.conditions):
-        assert any(words.startswith(f"{name} (") for words in recorded.missing)
-    for kind in study.kinds_on("PPO, deep sea of 20"):
-        assert recorded[study.agent_name("PPO, deep sea of 20", kind)].data().sizes["seed"] == 12
+def test_all_is_recorded_but_what_is_known_to_be_unfinished(recorded):
+    missing = {words.partition(" (")[0] for words in recorded.missing}
+    assert missing <= UNFINISHED
+    assert len(recorded.conditions) >= 14 - len(UNFINISHED)
 
 
-@pytest.mark.parametrize(("problem", "kind"), study.GRIDS, ids=str)
-def test_what_is_fitted_is_not_at_the_edge_of_its_grid(problem, kind, recorded):
-    name = study.agent_name(problem, kind)
-    if name not in recorded.conditions:
-        pytest.skip("not recorded yet")
-    choices = recorded[name].choices
-    assert choices["step"] == choices["episode"], "there are no episodes to count"
-    assert choices["step"].is_by_area
-    assert choices["step"].at_edge == []
+def test_what_is_fitted_is_not_at_the_edge_of_its_grid(recorded):
+    fitted = [result.choices for result in recorded if result.choices]
+    assert len(fitted) >= len(study.GRIDS) - len(UNFINISHED)
+    for choices in fitted:
+        assert choices["step"] == choices["episode"], "there are no episodes to count"
+        assert choices["step"].is_by_area
+        assert choices["step"].at_edge == []
 
 
 def test_the_fitted_setting_has_the_highest_mean_return(recorded):
@@ -51,9 +54,6 @@ def test_all_kinds_are_fitted_with_the_same_effort(problem):
 def test_no_seed_that_is_judged_was_tuned_on(recorded):
     for result in recorded:
         assert all(study.FIRST_SEED <= seed < FIRST_TUNING_SEED for seed in result.data().seed.values)
-
-
-SEA, CAR = "PPO, deep sea of 20", "PPO, sparse mountain car"
 
 
 def results_of(solved):

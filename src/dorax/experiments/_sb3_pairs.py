@@ -58,16 +58,19 @@ def counts(results: Results, kinds: tuple[str, str], problems: Sequence[str]) ->
         For each kind, the number of runs that solve it and the number of all runs.
     """
     found = np.zeros((2, 2), int)
-    for problem in problems:
-        names = [agent_name(problem, kind) for kind in kinds]
-        if all(name in results.conditions for name in names):
-            solved = [times_of(results[name].data()).is_reached for name in names]
-            seeds = [results[name].data().seed.values for name in names]
-            common = np.intersect1d(*seeds)
-            found += [[x[np.isin(own, common)].sum(), len(common)] for x, own in zip(solved, seeds, strict=True)]
-    if not found[0, 1]:
-        raise LeftOut(" and ".join(kinds))
+    for problem in _run_with(results, kinds, problems):
+        data = [results[agent_name(problem, kind)].data() for kind in kinds]
+        common = np.intersect1d(*(each.seed.values for each in data))
+        found += [[times_of(each.sel(seed=common)).is_reached.sum(), len(common)] for each in data]
     return [(int(solved), int(runs)) for solved, runs in found]
+
+
+def _run_with(results: Results, kinds: tuple[str, str], problems: Sequence[str]) -> list[str]:
+    """Return the problems that both kinds were run on."""
+    found = [problem for problem in problems if all(agent_name(problem, kind) in results.conditions for kind in kinds)]
+    if not found:
+        raise LeftOut(" and ".join(kinds))
+    return found
 
 
 def solved_more_often(text: str, often: str, seldom: str, problems: Sequence[str]) -> Claim:
@@ -85,8 +88,9 @@ def solved_more_often(text: str, often: str, seldom: str, problems: Sequence[str
 
     def estimate(results: Results) -> Estimate:
         found = counts(results, (often, seldom), problems)
+        where = "; ".join(_run_with(results, (often, seldom), problems))
         words = ", ".join(f"{x} of {n} with {kind}" for kind, (x, n) in zip((often, seldom), found, strict=True))
-        statistic = f"difference in the share of runs whose mean return reaches {SOLVED:g}: {words}"
+        statistic = f"difference in the share of runs whose mean return reaches {SOLVED:g}: {words} ({where})"
         return Estimate(statistic, difference_of_shares(*found), found[0][1])
 
     return Claim(text, estimate, above=0.0)

@@ -112,8 +112,9 @@ def fingerprint(setup: Setup, steps: int) -> dict[str, Any]:
 
 def _train(setup: Setup, steps: int, seed: int, callback: BaseCallback) -> None:
     torch.set_num_threads(1)
-    model = setup.model(seed).learn(steps, callback=callback)
-    model.get_env().close()
+    env = setup.model(seed).learn(steps, callback=callback).get_env()
+    assert env is not None
+    env.close()
 
 
 class _Steps(BaseCallback):
