@@ -73,8 +73,8 @@ def findings_table(experiments: Mapping[str, Experiment], claims: Sequence[Row])
     lines = ["| what was asked | answer | effect size, with 95 % interval |", "| --- | --- | --- |"]
     for found in findings(experiments, claims):
         words = [f"{each.label}: {each.word}" if each.label else each.word for each in found.answers]
-        effects = [f"{each.label}: {each.effect}" if each.label else each.effect for each in found.answers]
-        cells = (f"{found.question} ({found.figure})", "; ".join(words), "; ".join(effects))
+        effects = [each.effect for each in found.answers]
+        cells = (f"{found.question} ({found.figure})", "<br>".join(words), "<br>".join(effects))
         lines.append("| " + " | ".join(map(_escaped, cells)) + " |")
     lines += ["", f"{counted(claims)}: [`results/claims.json`](results/claims.json)."]
     return "\n".join([*lines, ""])
