@@ -10,7 +10,7 @@ reproduce: .venv/.installed
 	$(BIN)/dorax reproduce
 
 test: lint check
-	$(BIN)/pytest -n 2 -m "not slow and not sb3"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not sb3"
 
 test-slow: .venv/.developing
 	$(BIN)/pytest -n 2 -m "slow and not sb3"

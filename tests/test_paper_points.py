@@ -101,6 +101,7 @@ def test_on_a_repeated_path_the_relative_error_lies_between_e_and_e_over_the_dis
     assert np.all(log_errors <= log_es + farthest + 1e-6)
 
 
+@pytest.mark.slow
 def test_snapshots_of_a_greedy_agent_follow_the_repeated_path():
     data = missing_knowledge.snapshots([{"temperature": 0.03}], [0], None, episodes=20)
     visits, q = data.visits.values[0, 0], data.q.values[0, 0]

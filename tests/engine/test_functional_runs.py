@@ -121,11 +121,13 @@ def tested_only():
     return run_and_weights(params=LONG, maps=None)
 
 
+@pytest.mark.slow
 def test_training_is_the_same_bit_for_bit_with_tests_and_without(tested_only):
     assert (tested_only[0]["test_length"] > 0).all()
     assert_same_training(tested_only, run_and_weights(params=LONG, maps=None, test_every=None))
 
 
+@pytest.mark.slow
 def test_training_is_the_same_bit_for_bit_with_maps_and_without(tested_only, long):
     assert_same_training(long, tested_only)
     tests = ["test_return", "test_length"]
@@ -396,6 +398,7 @@ def test_an_environment_that_does_not_tell_truncation_is_refused(refused):
 AGENT = dorax.LinearAgent(dorax.LLL(dorax.Softmax(1.0)), dorax.EValues(0.99))
 
 
+@pytest.mark.slow
 def test_gymnax_s_mountain_car_is_trained_in_like_ours():
     gymnax = pytest.importorskip("gymnax")
     env, params = gymnax.make("MountainCar-v0")

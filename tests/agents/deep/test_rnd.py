@@ -100,6 +100,7 @@ def played(places, is_learned):
     return np.asarray(memory.replay.steps.reward)[: sum(is_learned)], start, memory
 
 
+@pytest.mark.slow
 def test_the_bonus_of_a_step_is_that_of_a_plain_loop():
     random = np.random.default_rng(0)
     places = random.uniform(-1, 1, (40, 2)).astype(np.float32)
