@@ -15,7 +15,7 @@ from dorax.study.results import run
 from dorax.study.store import Store
 
 EXPERIMENTS = experiments.find()
-QUICK = {"delayed_q", "determinization", "diagnosed_bonus", "missing_knowledge", "tree"}  # to compile
+QUICK = {"determinization", "diagnosed_bonus", "missing_knowledge", "tree"}  # to compile
 TOY = Size(seeds=3, tuning_seeds=2, fraction=0.005)
 
 

@@ -153,6 +153,7 @@ def test_a_test_of_many_games_is_the_mean_of_one_greedy_episode_each():
     np.testing.assert_array_equal(data.test_length, 1)
 
 
+@pytest.mark.slow
 def test_each_seed_may_have_an_environment_with_numbers_of_its_own():
     seas = [mdps.deep_sea(6, seed) for seed in range(3)]
     agent = dorax.TabularAgent(dorax.LLL(dorax.Softmax(0.1)), dorax.EValues(0.9))

@@ -283,9 +283,12 @@ def test_the_dark_scheme_is_dark(opened):
     assert max(int(part) for part in dark.strip("rgb()").split(",")) < 64
 
 
+MORE_WORLDS = ("tree", "cliff", "Taxi-v4")
+
+
 @pytest.mark.parametrize(
-    "name", ["tree", "deep_sea", "cliff", "FrozenLake-v1", "Taxi-v4"]
-)  # few actions, directions that differ by cell, cells never stood on, chance, no drawing
+    "name", ["deep_sea", "FrozenLake-v1", *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_WORLDS)]
+)  # directions that differ by cell, chance; few actions, cells never stood on, no drawing
 def test_other_worlds_are_shown_too_and_one_agent_alone(opened, name):
     mdp = explorer.world(name)
     recording = explorer.record(mdp, explorer.agents(["visits"], mdp, 0.9, 0.9)["visits"], 8)

@@ -18,7 +18,11 @@ def agent(e_discount=0.9, rule=None):
     return dorax.TabularAgent(rule=rule, counter=dorax.EValues(e_discount))
 
 
-@pytest.mark.parametrize("mdp", [MAZE, LAKE, dorax.mdps.tree(3)], ids=lambda mdp: mdp.name)
+@pytest.mark.parametrize(
+    "mdp",
+    [LAKE, *(pytest.param(mdp, marks=pytest.mark.slow) for mdp in (MAZE, dorax.mdps.tree(3)))],
+    ids=lambda mdp: mdp.name,
+)
 def test_what_is_recorded_last_is_exactly_what_the_engine_learns(mdp):
     frames = explorer.record(mdp, agent(), episodes=30, seed=4).frames
     result = dorax.train(agent(), mdp, episodes=30, seeds=[4])

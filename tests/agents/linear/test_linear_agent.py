@@ -161,7 +161,7 @@ EPISODES, TEST_EVERY = 12, 3  # everywhere the same, as is the structure: a comp
     [
         (Plain("count"), MountainCarParams(max_steps_in_episode=400)),
         (Plain("count", 0.3, 0.2, 0.9, e_discount=0.5, e_step=0.3, e_rate=0.2, bonus=0.01), HILLSIDE),
-        (Plain("logistic", 0.1, e_step=0.5), HILLSIDE),
+        pytest.param(Plain("logistic", 0.1, e_step=0.5), HILLSIDE, marks=pytest.mark.slow),
     ],
     ids=["count", "count with bonus", "logistic"],
 )
