@@ -61,6 +61,15 @@ def test_a_quick_run_is_not_judged_on_agents_that_it_leaves_out_and_a_full_run_h
         judged("x", experiment, Results(conditions, FULL))
 
 
+def test_a_quick_run_judges_the_cases_that_it_has():
+    both = together("about both", {"a": about("a"), "b": about("b")})
+    conditions = {"a": ConditionResult("a", {})}
+    (row,) = judged("x", experiment_of([both]), Results(conditions, QUICK))
+    assert [each["case"] for each in row["cases"]] == ["a"]
+    with pytest.raises(LeftOut):
+        judged("x", experiment_of([both]), Results(conditions, FULL))
+
+
 def experiment_of(claims):
     return Experiment("fig", "", "", conditions=lambda size: [], claims=claims, draw=lambda *_: None, order=0)
 

@@ -195,8 +195,17 @@ def judge(name: str, figure: str, claim: Claim, results: Results) -> dict[str, A
 
 
 def _judged(claim: Claim, results: Results) -> Judged:
+    """Estimate every case; a quick run leaves out those whose conditions it does not have."""
     noting = _NotingResults(results.conditions, results.size, results.missing)
-    estimates = {case: estimate(noting) for case, estimate in claim.cases.items()}
+    estimates: dict[str, Estimate] = {}
+    for case, estimate in claim.cases.items():
+        try:
+            estimates[case] = estimate(noting)
+        except LeftOut:
+            if results.size.is_full:
+                raise
+    if not estimates:
+        raise LeftOut(claim.text)
     return Judged(claim, estimates, results, list(noting.used))
 
 
