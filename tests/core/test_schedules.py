@@ -68,6 +68,7 @@ def test_at_step_replaces_every_schedule_by_its_number_and_nothing_else() -> Non
     assert at_step(Softmax(2.0), 500).temperature == 2.0
 
 
+@pytest.mark.slow
 def test_the_ends_of_a_schedule_may_be_swept() -> None:
     agent = dorax.TabularAgent(EpsilonGreedy(LinearSchedule(1.0, 0.0, 50)))
     mdp, settings = dorax.mdps.bridge(4), dorax.grid(start=(0.0, 1.0))

@@ -320,6 +320,7 @@ def test_rounding_does_not_lead_out_of_the_bounds(refused):
             run(params=STILL._replace(fault_of_observation=x))
 
 
+@pytest.mark.slow
 def test_an_infinite_observation_is_no_observation_even_where_there_is_no_bound(refused):
     boundless = dorax.LinearAgent(dorax.Softmax(1.0), features=dorax.Tiles(5, 4, low=(-1, -1), high=(1, 1)))
     for x in (5.0, 1e30):

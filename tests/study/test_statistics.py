@@ -83,6 +83,7 @@ def test_the_exact_interval_of_no_success_in_fifty():
     assert interval.high == pytest.approx(1 - 0.025 ** (1 / 50))
 
 
+@pytest.mark.slow
 def test_the_bootstrap_interval_covers_the_truth_about_as_often_as_it_says():
     samples = np.random.default_rng(1).exponential(size=(400, 50))
     _, low, high = bootstrap(samples, lambda x: np.mean(x, axis=-1))

@@ -166,6 +166,7 @@ def pixels(state, time, is_busy, side=8, cell=5):
     return image
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_busy", [False, True])
 def test_random_codes_count_visits_from_pictures(is_busy):
     space = spaces.Box(0, 255, pixels(0, 0, is_busy).shape, np.uint8)

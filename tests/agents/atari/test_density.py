@@ -69,6 +69,7 @@ def frame_of(levels: np.ndarray) -> np.ndarray:
     return in_blocks(np.kron(levels * 32 + 7, np.ones((2, 2))).astype(np.uint8))
 
 
+@pytest.mark.slow
 def test_prediction_gains_are_those_of_plain_python() -> None:
     random = np.random.default_rng(0)
     some = random.integers(0, 8, (2, 42, 42))
@@ -95,6 +96,7 @@ def test_frames_shrink_by_the_mean_of_four_pixels_to_eight_levels() -> None:
     assert (levels_of(np.full((84, 84), 255, np.uint8)) == 7).all()
 
 
+@pytest.mark.slow
 def test_a_frame_seen_again_and_again_counts_for_more_each_time_and_a_new_one_for_little() -> None:
     random = np.random.default_rng(1)
     often, new = (frame_of(random.integers(0, 8, (42, 42))) for _ in range(2))

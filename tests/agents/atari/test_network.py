@@ -17,6 +17,7 @@ def plain(x: Any, kernel: Any, bias: Any, stride: int) -> Any:
     return jax.nn.relu(y + bias)
 
 
+@pytest.mark.slow
 def test_convolutions_on_blocks_are_the_strided_ones_of_mnih_et_al() -> None:
     network = new_network(jax.random.key(3), actions=5, hidden=16, has_counter=True)
     network = jax.tree.map(lambda leaf: leaf + 0.01, network)  # so that biases and the zero layer count
