@@ -4,16 +4,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: reproduce test pytest test-slow test-sb3 test-bsuite lint check bench readme docs docs-links clean
+.PHONY: reproduce test test-slow test-sb3 test-bsuite lint check bench readme docs docs-links clean
 
 reproduce: .venv/.installed
 	$(BIN)/dorax reproduce
 
-# Types are checked while the tests run.
-test: .venv/.developing
-	@$(MAKE) --no-print-directory -j 2 lint check pytest
-
-pytest: lint
+test: lint check
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not sb3"
 
 test-slow: .venv/.developing
