@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from dorax.agents.atari.network import new_network, outputs
 from dorax.envs.atari import in_blocks
