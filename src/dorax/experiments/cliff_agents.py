@@ -45,7 +45,9 @@ EXPERIMENT = Experiment(
     "first. Every step costs 1, so initial values of 0 are optimistic and even greedy agents explore. By step, the "
     "curves of all agents that start at 0 nearly coincide. Rivals and fitting are as on the bridge. The largest return "
     "is −1, one step; the initial value of optimistic Q-learning is fitted from −20 to 0, and lower than that of the "
-    "others the better, up to a point.",
+    "others the better, up to a point. "
+    "The claim about UCB-H was limited to α = 0.5 after a first look, because UCB-H has a learning rate of its own; "
+    "it fails at α = 0.1, too.",
     conditions=conditions,
     claims=[
         _table_agents.converges_before(BY_STEP, _table_agents.against_visits("LLL softmax"), RATES, ["step"]),
