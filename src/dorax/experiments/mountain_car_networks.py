@@ -22,7 +22,8 @@ from dorax.study.measures import held, times_to_threshold
 from dorax.study.results import Results
 from dorax.study.statistics import Interval, difference_of_means, mean, median
 
-EPISODES, STEPS = 300, 100_000
+EPISODES = 300
+QUICK_STEPS = 10_000  # of a quick run, at most
 TEST_EVERY = 10
 LAST_TESTS = 10
 WIDTH, BATCH = 64, 16
@@ -44,35 +45,37 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def agents() -> dict[str, tuple[DeepAgent, Mapping[str, Sequence[float]]]]:
-    """Create the agents. Each has one number of its own and two of Q to fit, 12 settings in all.
+    """Create the agents. Each has one number of its own and two of Q to fit, 32 settings in all.
 
     Returns:
         For each agent by name, the agent and its grid.
     """
-    q = {"learning_rate": (1e-4, 3e-4), "target_every": (10.0, 30.0)}
-    lll, temperature = LLL(Softmax(1.0)), {"temperature": (0.1, 0.3, 1.0)}
-    greedy, bonus, scale = Sample(EpsilonGreedy(EPSILON)), InverseRootCount(0.1), {"bonus.scale": (1e-4, 1e-3, 1e-2)}
+    q = {"learning_rate": (3e-5, 1e-4, 3e-4, 1e-3), "target_every": (10.0, 30.0)}
+    lll, temperature = LLL(Softmax(1.0)), {"temperature": (0.3, 1.0, 3.0, 10.0)}
+    greedy, bonus = Sample(EpsilonGreedy(EPSILON)), InverseRootCount(0.1)
+    scale = {"bonus.scale": (1e-5, 1e-4, 1e-3, 1e-2)}
 
     def agent(*parts: Any) -> DeepAgent:
         return DeepAgent(*parts, width=WIDTH, batch=BATCH)
 
     found: dict[str, tuple[DeepAgent, Mapping[str, Sequence[float]]]] = {
-        EPSILON_GREEDY: (agent(greedy), {"epsilon": (0.1, 0.3, 0.6)}),
+        EPSILON_GREEDY: (agent(greedy), {"epsilon": (0.1, 0.3, 0.6, 0.9)}),
         PLAIN: (agent(lll, count(0.0, step_size=0.1)), temperature),
         COUNT: (agent(lll, count(0.99, step_size=0.1)), temperature),
         LOGISTIC: (agent(lll, logistic(0.99, step_size=4.0)), temperature),
         VISIT_BONUS: (agent(greedy, count(0.0, step_size=0.1), bonus), scale),
         E_BONUS: (agent(greedy, count(0.99, step_size=0.1), bonus), scale),
-        RND_BONUS: (agent(greedy, None, RND()), {"bonus.scale": (0.003, 0.03, 0.3)}),
+        RND_BONUS: (agent(greedy, None, RND()), {"bonus.scale": (3e-4, 3e-3, 0.03, 0.3)}),
     }
     return {name: (agent, {**own, **q}) for name, (agent, own) in found.items()}
 
 
 def conditions(size: Size) -> list[Condition]:
     """One condition per agent; a quick run has three, since each takes long to compile."""
-    episodes, steps = size.of(EPISODES, least=2 * TEST_EVERY), size.of(STEPS, least=3000)
+    episodes, steps = size.of(EPISODES, least=2 * TEST_EVERY), None
     chosen = agents()
     if not size.is_full:
+        steps = QUICK_STEPS
         chosen = {name: chosen[name] for name in (EPSILON_GREEDY, COUNT, RND_BONUS)}
     return [
         Condition(
@@ -270,10 +273,10 @@ EXPERIMENT = Experiment(
     notes=f"Networks with 2 × {WIDTH} hidden units; Q is trained by Adam from a replay buffer of 50 000 steps, with a "
     f"batch of {BATCH} every 4 steps and a target network; γ = 0.99. The counter learns from each visit once, by a "
     "normalised step of 0.1 (count form) or 4 (logistic form), values from trials on other seeds. Agents with a bonus "
-    f"act ε-greedily, ε = {EPSILON}; the bonuses are scale / √c and RND (Burda et al., 2018). For every agent 12 "
-    "settings are fitted on 4 tuning seeds: three values of ε, of the temperature or of the scale, with two learning "
+    f"act ε-greedily, ε = {EPSILON}; the bonuses are scale / √c and RND (Burda et al., 2018). For every agent 32 "
+    "settings are fitted on 4 tuning seeds: four values of ε, of the temperature or of the scale, with four learning "
     "rates of Q and two periods of its target network, all by the share of greedy tests that fail. The tuning runs are "
-    f"recorded. A run has {EPISODES} episodes, or {STEPS:,} steps if that is less, and a greedy test every "
+    f"recorded. A run has {EPISODES} episodes of at most 1000 steps, and a greedy test every "
     f"{TEST_EVERY} episodes, from which nothing is learned. First success is that of a training episode: a new "
     "network already acts in a consistent way, which can swing the car up by itself, so it does not take exploration.",
     conditions=conditions,
