@@ -34,12 +34,12 @@ UNSOLVED_AT = 1.2 * EPISODES  # where the figure shows runs that were not solved
 E_VALUES, VISITS = "LLL softmax, E-values", "LLL softmax, visits"
 OPTIMISTIC, GREEDY = "optimistic Q-learning", "ε-greedy"
 _RATES = (0.1, 0.3, 0.6, 0.9)
-_TEMPERATURES = (0.01, 0.03, 0.1, 0.3)
+_TEMPERATURES = (0.01, 0.03, 0.1, 0.3, 1.0)
 GRIDS: dict[str, dict[str, Sequence[float]]] = {
     E_VALUES: {"temperature": _TEMPERATURES, "learning_rate": _RATES},
     VISITS: {"temperature": _TEMPERATURES, "learning_rate": _RATES},
-    OPTIMISTIC: {"initial_value": (0.5, 1.0, 2.0, 4.0), "learning_rate": _RATES},
-    GREEDY: {"epsilon": (0.01, 0.03, 0.1, 0.3), "learning_rate": _RATES},
+    OPTIMISTIC: {"initial_value": (0.5, 1.0, 2.0, 4.0, 8.0), "learning_rate": _RATES},
+    GREEDY: {"epsilon": (0.01, 0.03, 0.1, 0.3, 0.9), "learning_rate": _RATES},
 }
 STYLES: dict[str, dict[str, Any]] = {
     E_VALUES: {"color": figures.COLOURS[0], "marker": "o"},
@@ -346,7 +346,7 @@ EXPERIMENT = Experiment(
     "10 000 episodes, one run per id. Environments, logs and scores are bsuite's own. An id counts as solved at the "
     "first record with fewer than 90 % bad episodes (stochastic: 80 %, after at least 100 episodes), and scores if "
     "that is sooner than 2^N + 100. That the agent keeps what it found is not asked. A run ends when the rest cannot "
-    "change the score. Every agent has one setting for all ids of both families: the best of 16 on seas of 10 and 20 "
+    "change the score. Every agent has one setting for all ids of both families: the best of 20 on seas of 10 and 20 "
     "rows of both, with other mappings of actions, within 5000 and 1500 episodes. γ = γ_E = 0.99. Optimistic "
     "Q-learning is told the largest reward, 1; its initial value is a multiple of it. Published scores (arXiv "
     "1908.03568) are of agents with networks, which have to generalize; tables do not. They are read off "
