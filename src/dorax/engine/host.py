@@ -254,9 +254,7 @@ class HostRun:
         self.rows.append(row)
         if (turn + 1) % every == 0:
             if self.remembered >= getattr(self.algorithm, "warm_up", 0):
-                key = jax.random.fold_in(jax.random.fold_in(self.key, 2), turn)
-                rows = jax.tree.map(lambda *leaves: jnp.stack(leaves), *self.rows)
-                self.memory = _update((self.algorithm, rows, key), self.memory)
+                self.memory = _update((self.algorithm, self.rows, self.key, np.int32(turn)), self.memory)
             self.rows = []
 
     def is_due(self, every: int) -> bool:
@@ -447,8 +445,11 @@ def _turn(shared: tuple[Any, ...], memory: Any, seat: Seat) -> tuple[Any, Seat, 
 
 
 @eqx.filter_jit(donate="all-except-first")
-def _update(shared: tuple[Any, Any, Any], memory: Any) -> Any:
-    algorithm, rows, key = shared
+def _update(shared: tuple[Any, ...], memory: Any) -> Any:
+    algorithm, rows, key, turn = shared
+    # In here, since on a GPU each call outside of a compiled program costs as much as acting.
+    key = jax.random.fold_in(jax.random.fold_in(key, 2), turn)
+    rows = jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)
     return algorithm.update(memory, rows, key, jnp.ones((), bool))
 
 
