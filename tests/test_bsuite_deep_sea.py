@@ -21,7 +21,7 @@ def recorded(tmp_path_factory):
 
 def test_every_agent_is_tuned_as_hard_as_ours():
     sizes = {name: math.prod(len(values) for values in grid.values()) for name, grid in study.GRIDS.items()}
-    assert set(sizes.values()) == {16}
+    assert set(sizes.values()) == {20}
 
 
 def test_agents_are_tuned_on_small_seas_with_other_mappings_of_actions_than_those_of_the_ids():
