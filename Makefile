@@ -2,7 +2,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
+# Modules are compiled when they are first imported, which for most of them is never.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable
 
 .PHONY: reproduce test test-slow test-sb3 test-bsuite lint check bench readme docs docs-links clean
 
@@ -45,15 +46,18 @@ clean:
 	rm -rf .venv out
 
 # What running needs, and what testing needs beyond it.
-.venv/.installed: pyproject.toml constraints.txt
+.venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit("dorax needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/.installed: .venv/.made pyproject.toml constraints.txt
 	$(INSTALL) .
 	touch $@
 
-.venv/.developing: .venv/.installed
+.venv/.developing: .venv/.made pyproject.toml constraints.txt
 	$(INSTALL) '.[dev]'
-	touch $@
+	touch .venv/.installed $@
 
 .venv/.documenting: .venv/.installed
 	$(INSTALL) '.[docs]'
