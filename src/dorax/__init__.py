@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dorax.agents.atari import AtariAgent, DensityModel
     from dorax.agents.deep import RND, DeepAgent
     from dorax.agents.linear import LinearAgent
+    from dorax.agents.parallel import ParallelAgent
     from dorax.agents.tabular import (
         DelayedQLearning,
         HoeffdingQLearning,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from dorax.engine.result import Result
     from dorax.engine.settings import grid
     from dorax.engine.training import train
-    from dorax.features.specs import KWinners, Table, Tiles
+    from dorax.features.specs import HashedCodes, KWinners, Prototypes, Table, Tiles
     from dorax.learners import Learner, evaluate, load, play
     from dorax.wrappers import (
         Diagnosis,
@@ -57,10 +58,10 @@ envs.register()
 
 __all__ = [
     "LLL", "RND", "UCB", "AtariAgent", "ConstantBonus", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel",
-    "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HoeffdingQLearning",
-    "HostOptions", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE", "KWinners", "Learner",
-    "LinearAgent", "LinearSchedule", "Maps", "NoveltyQLearning", "PiecewiseSchedule", "QLearning", "Result", "Sample",
-    "Softmax", "Table", "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose",
+    "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HashedCodes",
+    "HoeffdingQLearning", "HostOptions", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE",
+    "KWinners", "Learner", "LinearAgent", "LinearSchedule", "Maps", "NoveltyQLearning", "ParallelAgent",
+    "PiecewiseSchedule", "Prototypes", "QLearning", "Result", "Sample", "Softmax", "Table", "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose",
     "envs", "evaluate", "grid", "load", "mdps", "play", "train", "use_all_cores",
 ]  # fmt: skip
 
@@ -69,6 +70,7 @@ _HOMES = {
     "agents.atari": ("AtariAgent", "DensityModel"),
     "agents.deep": ("DeepAgent", "RND"),
     "agents.linear": ("LinearAgent",),
+    "agents.parallel": ("ParallelAgent",),
     "agents.tabular": (
         "DelayedQLearning", "HoeffdingQLearning", "NoveltyQLearning", "QLearning", "TabularAgent", "TabularLearner",
     ),
@@ -78,7 +80,7 @@ _HOMES = {
     "engine.result": ("Result",),
     "engine.settings": ("grid",),
     "engine.training": ("train",),
-    "features.specs": ("KWinners", "Table", "Tiles"),
+    "features.specs": ("HashedCodes", "KWinners", "Prototypes", "Table", "Tiles"),
     "learners": ("Learner", "evaluate", "load", "play"),
     "wrappers": (
         "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "VectorEValueBonus", "diagnose",

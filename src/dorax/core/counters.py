@@ -17,7 +17,7 @@ import equinox as eqx
 
 from dorax.core.arrays import Array, as_float, namespace
 from dorax.core.checks import Flags, InvalidInput, Numbers, check_discount, check_numbers, check_rate
-from dorax.core.counts import next_count
+from dorax.core.counts import count_after_visits, next_count
 from dorax.core.methods import plain_method
 
 _LARGEST_COUNT = 1e30  # of the logistic form
@@ -81,8 +81,39 @@ class ApproximableCounter(Protocol):
     def approximated(self) -> ApproximatedCounter: ...
 
 
+class SharedCounter(Protocol):
+    """What agents ask of a counter whose counts are shared by games that make visits at the same time."""
+
+    @property
+    def features(self) -> Any:
+        """How states are described for counting; None for the agent's default."""
+        ...
+
+    def rate(self) -> Array: ...
+
+    def after(self, count: Array, successor_count: Array, visits: Array) -> Array:
+        """Compute the count of (s, a) after several visits with the same successor.
+
+        Args:
+            count: count before the visits.
+            successor_count: count of the successor pair; infinite at the end of an episode.
+            visits: number of visits.
+
+        Returns:
+            The new count.
+        """
+        ...
+
+
 class Visits(eqx.Module):
-    """Plain visit counts."""
+    """Plain visit counts.
+
+    Args:
+        features: how states are described for counting, for agents that leave it to the counter: `Table`,
+            `HashedCodes`, `Prototypes` or `Tiles` (see `dorax.ParallelAgent`); None for the agent's default.
+    """
+
+    features: Any = eqx.field(default=None, static=True)
 
     @plain_method
     def successor(self, counts: Array, action: Array) -> Array:
@@ -96,14 +127,20 @@ class Visits(eqx.Module):
         return count + 1
 
     @plain_method
-    def rate(self, learning_rate: Array) -> Array:
+    def rate(self, learning_rate: Array = _RATE) -> Array:
         """Return the agent's learning rate."""
         return learning_rate
 
     @plain_method
+    def after(self, count: Array, successor_count: Array, visits: Array) -> Array:
+        """Return the count plus the visits."""
+        del successor_count
+        return count + visits
+
+    @plain_method
     def approximated(self) -> EValues:
         """Return the counter for function approximators: E-values with discount 0, which count visits."""
-        return EValues(0.0)
+        return EValues(0.0, features=self.features)
 
 
 class EValues(eqx.Module):
@@ -121,6 +158,8 @@ class EValues(eqx.Module):
             visit corrects. Default: 1 in the count form, 0.5 in the logistic form.
         successor_rule: which successor action to bootstrap from: the one that will be taken (`"sarsa"`) or
             the one with the lowest count (`"max"`: Q-learning of E, an ablation; tables only).
+        features: how states are described for counting, for agents that leave it to the counter: `Table`,
+            `HashedCodes`, `Prototypes` or `Tiles` (see `dorax.ParallelAgent`); None for the agent's default.
     """
 
     discount: Array = 0.9
@@ -128,6 +167,7 @@ class EValues(eqx.Module):
     form: Literal["count", "logistic"] = eqx.field(default="count", static=True)
     step_size: Array | None = None
     successor_rule: Literal["sarsa", "max"] = eqx.field(default="sarsa", static=True)
+    features: Any = eqx.field(default=None, static=True)
 
     def __check_init__(self) -> None:
         check_discount("the exploration discount", self.discount)
@@ -154,6 +194,11 @@ class EValues(eqx.Module):
     def next(self, count: Array, successor_count: Array, learning_rate: Array) -> Array:
         """Return the generalized count after one more visit; see `next_count`."""
         return next_count(count, successor_count, self.rate(learning_rate), self.discount)
+
+    @plain_method
+    def after(self, count: Array, successor_count: Array, visits: Array) -> Array:
+        """Return the generalized count after several visits; see `count_after_visits`."""
+        return count_after_visits(count, successor_count, self.rate(), self.discount, visits)
 
     @plain_method
     def rate(self, learning_rate: Array = _RATE) -> Array:

@@ -65,6 +65,41 @@ def next_count(count: Array, successor_count: Array | None, learning_rate: Array
     return xp.where(is_plain_visit, count + 1, propagated)
 
 
+def count_after_visits(
+    count: Array, successor_count: Array, learning_rate: Array, discount: Array, visits: Array
+) -> Array:
+    """Compute the count of (s, a) after several visits that all led to (s', a').
+
+    It is what `next_count` gives if it is applied so many times with the same successor, since
+
+        E <- (1 - a)**n E + (1 - (1 - a)**n) g E'
+
+    after n visits. Rises add up, up to the level of the successor; a fall ends there, too. Less precise than
+    `next_count`, by a few units in the last place of count + visits.
+
+    Args:
+        count: count of (s, a) before the visits. All arguments broadcast.
+        successor_count: count of (s', a'); infinite at the end of an episode.
+        learning_rate: exploration learning rate a, in (0, 1).
+        discount: exploration discount g, in [0, 1).
+        visits: number of visits n; 0 leaves the count as it is.
+
+    Returns:
+        The new count, with the dtype of `count`.
+    """
+    xp = namespace(count, successor_count, learning_rate, discount, visits)
+    count = as_float(count, xp)
+    successor_count = as_float(successor_count, xp, like=count)
+    discount, visits = as_float(discount, xp, like=count), as_float(visits, xp, like=count)
+    log_decay = xp.log1p(-as_float(learning_rate, xp, like=count))
+    is_plain_visit = xp.isinf(successor_count) | (discount == 0) | (visits == 0)
+    plain = count + visits
+    gap = xp.where(is_plain_visit, 0.0, successor_count - plain)
+    share = xp.where(is_plain_visit, 1.0, -discount * xp.expm1(log_decay * visits))
+    log_ratio = xp.log(share) + log_decay * gap  # of the two terms of E after the visits
+    return xp.where(is_plain_visit, plain, plain + xp.logaddexp(log_ratio, xp.zeros_like(log_ratio)) / log_decay)
+
+
 def e_value(count: Array, learning_rate: Array) -> Array:
     """Convert a generalized count to the paper's E-value, (1 - learning_rate) ** count.
 

@@ -50,7 +50,9 @@ class Layout(NamedTuple):
         return NamedSharding(self.mesh, P("lane"))
 
 
-def lay_out(agents: Any, own_env: Any, settings: int, seeds: Sequence[int], least: int) -> Layout:
+def lay_out(
+    agents: Any, own_env: Any, settings: int, seeds: Sequence[int], least: int, is_padded: bool = True
+) -> Layout:
     """Lay out one lane for every seed and setting. The number of lanes is padded; padding lanes never run.
 
     Args:
@@ -59,13 +61,14 @@ def lay_out(agents: Any, own_env: Any, settings: int, seeds: Sequence[int], leas
         settings: number of settings.
         seeds: the seeds.
         least: minimum number of lanes.
+        is_padded: whether each device gets a multiple of `LANES_PER_DEVICE`; otherwise all get the same number.
 
     Returns:
         The layout.
     """
     mesh = Mesh(np.array(jax.devices()), ("lane",))
     wanted = settings * len(seeds)
-    multiple = LANES_PER_DEVICE * mesh.size
+    multiple = (LANES_PER_DEVICE if is_padded else 1) * mesh.size
     lane = np.arange(-(-max(wanted, least) // multiple) * multiple)
     # Settings vary fastest, so that the lanes of a slow setting are spread over all devices.
     setting_of_lane, seed_of_lane = lane % settings, np.minimum(lane // settings, len(seeds) - 1)

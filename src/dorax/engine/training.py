@@ -134,11 +134,12 @@ def train(
         raise InvalidInput(
             f"host is given with {in_brief(env)}; host supports environments outside JAX, such as envs.Atari"
         )
-    world = environments(env, params, len(chosen), states)
+    is_padded = not getattr(agent, "is_heavy", False)
+    world = environments(env, params, len(chosen), states, is_padded)
     algorithm = agent.algorithm(world.spec)  # raises on invalid combinations before anything is compiled
     agents = stacked(agent, variants)
-    watching = _probes(agents, world, episodes, until, maps, probes)
-    layout = lay_out(agents, world.own, len(variants), chosen, lanes)
+    watching = _probes(agents, world, episodes, steps, until, maps, probes)
+    layout = lay_out(agents, world.own, len(variants), chosen, lanes, is_padded)
     limits = _limits(episodes, steps, 0 if start is None else start.steps)
     program = Program(layout.agents, world.shared, layout.own_env, watching, limits, layout.keys)
     pauses = test_every is not None or any(probe.marks is not None for probe in watching)
@@ -257,8 +258,9 @@ def _recording(episodes: int | None, steps: int | None, test_every: int | None) 
 
 
 def _probes(
-    agents: Any, world: Environments, episodes: int | None, until: float | None, maps: Maps | None, more: Sequence[Any]
-) -> tuple[Any, ...]:
+    agents: Any, world: Environments, episodes: int | None, steps: int | None, until: float | None, maps: Maps | None,
+    more: Sequence[Any],
+) -> tuple[Any, ...]:  # fmt: skip
     found: list[Any] = []
     if until is not None:
         check_probability("until", until)
@@ -272,6 +274,8 @@ def _probes(
         if episodes is None:
             raise InvalidInput("maps is given without episodes; maps supports runs with a number of episodes")
         found.append(MapProbe.of(maps, world.spec, episodes))
+    if steps is not None and hasattr(agents, "return_probe"):
+        found.append(agents.return_probe(steps))
     return (*found, *more)
 
 

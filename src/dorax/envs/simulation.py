@@ -263,7 +263,7 @@ class Environments(NamedTuple):
     mdp: MDP | None
 
 
-def environments(env: Any, params: Any, seeds: int, least_states: int = 1) -> Environments:
+def environments(env: Any, params: Any, seeds: int, least_states: int = 1, is_padded: bool = True) -> Environments:
     """Make the simulation of one environment for all lanes, or of a list with one environment for each seed.
 
     Args:
@@ -271,6 +271,7 @@ def environments(env: Any, params: Any, seeds: int, least_states: int = 1) -> En
         params: parameters of a functional environment; by default its own.
         seeds: number of seeds.
         least_states: minimum number of states that a finite MDP is padded to, so that several share a program.
+        is_padded: whether finite MDPs are padded at all.
 
     Returns:
         The environments.
@@ -278,7 +279,7 @@ def environments(env: Any, params: Any, seeds: int, least_states: int = 1) -> En
     each = env if isinstance(env, list) else [env]
     if len(each) not in (1, seeds):
         raise InvalidInput(f"env is a list of {len(each)} environments; allowed: one for each of {seeds} seeds")
-    made = [_simulation(one, params, least_states) for one in each]
+    made = [_simulation(one, params, least_states, is_padded) for one in each]
     spec = _spec(each[0], made[0])
     if not isinstance(env, list):
         return Environments(made[0], jax.tree.map(lambda _: None, made[0]), spec, env if isinstance(env, MDP) else None)
@@ -289,11 +290,11 @@ def environments(env: Any, params: Any, seeds: int, least_states: int = 1) -> En
     return Environments(jax.tree.map(lambda _: None, made[0]), own, spec, None)
 
 
-def _simulation(env: Any, params: Any, least_states: int) -> FiniteSimulation | FunctionalSimulation:
+def _simulation(env: Any, params: Any, least_states: int, is_padded: bool) -> FiniteSimulation | FunctionalSimulation:
     if isinstance(env, MDP):
         if params is not None:
             raise InvalidInput("params is given with a finite MDP; params are those of functional environments")
-        return _finite(env, least_states)
+        return _finite(env, max(env.states, least_states), is_padded)
     if least_states != 1:
         raise InvalidInput("states is given with a functional environment; states pads finite MDPs")
     if not hasattr(env, "is_truncated"):
@@ -311,8 +312,8 @@ def _spec(env: Any, made: FiniteSimulation | FunctionalSimulation) -> EnvSpec:
     return EnvSpec(name, made.actions, low=made.low, high=made.high, block=made.block)
 
 
-def _finite(mdp: MDP, least_states: int) -> FiniteSimulation:
-    padding = padded_size(max(mdp.states, least_states)) - mdp.states
+def _finite(mdp: MDP, states: int, is_padded: bool) -> FiniteSimulation:
+    padding = (padded_size(states) if is_padded else states) - mdp.states
 
     def padded(array: np.ndarray, dtype: type) -> jax.Array:
         return jnp.asarray(np.pad(array, [(0, padding)] + [(0, 0)] * (array.ndim - 1)), dtype)

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dorax.core.checks import InvalidInput, check_at_least, check_whole
+
+_MOST_BITS = 24  # 16 million entries
+
 
 @dataclass(frozen=True)
 class Table:
@@ -54,4 +58,50 @@ class KWinners:
     active: int = 16
 
 
-Features = Table | Tiles | KWinners
+@dataclass(frozen=True)
+class HashedCodes:
+    """Hashed codes: in each of several tables, a state has the entry that the signs of random projections name.
+
+    The count of a state is the smallest of its entries, since a collision can only make it look better known than it
+    is (a count-min sketch; Cormode and Muthukrishnan, 2005). For observations of many dimensions that repeat exactly or
+    nearly; noise of its own in every observation gives every one a code of its own.
+
+    Args:
+        tables: number of tables.
+        bits: number of signs, so that a table has 2**bits entries.
+    """
+
+    tables: int = 8
+    bits: int = 14
+
+    def __post_init__(self) -> None:
+        check_whole("the number of tables of hashed codes", self.tables)
+        check_whole("the number of bits of hashed codes", self.bits)
+        if self.bits > _MOST_BITS:
+            raise InvalidInput(f"the number of bits of hashed codes is {self.bits}; allowed: 1 to {_MOST_BITS}")
+
+
+@dataclass(frozen=True)
+class Prototypes:
+    """A dictionary of observations: a state has the entry of the nearest one.
+
+    An observation that is farther from all entries than a threshold becomes a new entry. The threshold sets itself:
+    when the dictionary is full, it grows to the median distance of an entry from its nearest neighbour, and entries
+    that are now too close to another one are merged with it and pass it their counts (after the doubling algorithm of
+    Charikar et al., 1997). So the dictionary is as fine as its size allows, and entries that differ only by noise
+    become one. In a finite MDP every state is an entry.
+
+    Args:
+        size: largest number of entries.
+        threshold: distance at the start; 0 for one entry for each different observation.
+    """
+
+    size: int = 1024
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_whole("the size of prototypes", self.size)
+        check_at_least("the threshold of prototypes", self.threshold, 0)
+
+
+Features = Table | Tiles | KWinners | HashedCodes | Prototypes

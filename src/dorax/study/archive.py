@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import xarray as xr
 
@@ -234,8 +234,8 @@ class Archive:
         data = self._store.load(path)
         if data is None or not piece.is_recorded:
             return data
-        same = json.loads(data.attrs.get("what", "null")) == json.loads(json.dumps(piece.identity))
-        return data if same else None
+        recorded = json.loads(data.attrs.get("what", "null"))
+        return data if _given(recorded) == _given(json.loads(json.dumps(piece.identity))) else None
 
     @property
     def _may_use_recorded(self) -> bool:
@@ -245,6 +245,17 @@ class Archive:
     def _fresh_marker(self) -> Path:
         """Marker file: if it exists, recorded runs are ignored."""
         return self._store.folder / "data" / self.experiment / "fresh"
+
+
+def _given(data: Any) -> Any:
+    """Leave out fields that are None, in a dictionary or as pairs: one that was added later is None in older runs."""
+    if isinstance(data, dict):
+        fields = cast("dict[str, Any]", data)
+        return {name: _given(value) for name, value in fields.items() if value is not None}
+    if not isinstance(data, list):
+        return data
+    items = cast("list[Any]", data)
+    return [_given(item) for item in items if not (isinstance(item, list) and len(item) == 2 and item[1] is None)]  # pyright: ignore[reportUnknownArgumentType]
 
 
 def in_words(setting: Setting) -> str:

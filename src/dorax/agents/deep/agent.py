@@ -17,7 +17,8 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents import losses
 from dorax.agents.acting import chosen_action, single_view
-from dorax.agents.deep.networks import Network, adam_state, adam_step
+from dorax.agents.adam import adam_state, adam_step
+from dorax.agents.deep.networks import Network
 from dorax.agents.deep.replay import Replay, Transition, added, empty, sample
 from dorax.agents.deep.rnd import RND, RNDMemory, Visit, new_memory, trained, visited
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule

@@ -17,7 +17,8 @@ import jax.numpy as jnp
 from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from dorax.agents.deep.networks import Network, adam_state, adam_step
+from dorax.agents.adam import adam_state, adam_step
+from dorax.agents.deep.networks import Network
 from dorax.core.arrays import Array
 from dorax.core.checks import check_at_least, check_finite, check_whole
 

@@ -1,0 +1,57 @@
+"""Targets of Q-learning from a rollout of many games: λ-returns."""
+
+# JAX: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from dorax.core.targets import q_target
+
+
+class Rollout(NamedTuple):
+    """Consecutive steps of several games, as far as targets depend on them.
+
+    Attributes:
+        reward: rewards.
+        terminated: whether the step ended an episode in a terminal state.
+        is_over: whether it ended an episode in any way.
+        next_value: value of the next state.
+        goes_on: whether the action that is taken there has this value, so that its return is one of the policy that is
+            learned.
+        learns: whether the step is one to learn from; the start of an episode is not.
+    """
+
+    reward: Float[Array, "steps games"]
+    terminated: Bool[Array, "steps games"]
+    is_over: Bool[Array, "steps games"]
+    next_value: Float[Array, "steps games"]
+    goes_on: Bool[Array, "steps games"]
+    learns: Bool[Array, "steps games"]
+
+
+def lambda_returns(rollout: Rollout, discount: Array, trace: Array) -> Float[Array, "steps games"]:
+    """Compute Watkins's λ-returns: a mixture of all n-step targets, up to the next action that is not greedy.
+
+    Args:
+        rollout: the steps.
+        discount: discount of the values.
+        trace: λ; 0 for targets of one step.
+
+    Returns:
+        The targets.
+    """
+
+    def backward(later: Array, row: Rollout) -> tuple[Array, Array]:
+        share = jnp.where(row.goes_on & ~row.is_over, trace, 0.0)
+        ahead = row.next_value + share * (later - row.next_value)
+        target = q_target(row.reward, row.terminated, ahead, discount)
+        return target, target
+
+    last = rollout.next_value[-1]
+    return jax.lax.scan(backward, last, rollout, reverse=True)[1]

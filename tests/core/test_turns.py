@@ -1,0 +1,94 @@
+"""Games that share their counts choose as if they came one after the other."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dorax import LLL, UCB, EpsilonGreedy, Softmax
+from dorax.core.turns import actions_in_turns, greedy_actions
+
+STEPS = jnp.asarray(1000)
+
+
+def one_after_the_other(rule, values, counts, uniform, state, is_greedy):
+    """Choose in plain Python: greedy games first, then the others in order; each counts as a visit for the rest."""
+    counts = {s: np.array(counts[np.flatnonzero(state == s)[0]], np.float32) for s in set(state.tolist())}
+    actions = np.zeros(len(state), int)
+    for game in [*np.flatnonzero(is_greedy), *np.flatnonzero(~is_greedy)]:
+        s = int(state[game])
+        if is_greedy[game]:
+            actions[game] = int(greedy_actions(values[game : game + 1], uniform[game : game + 1])[0])
+        else:
+            actions[game] = int(rule(values[game], jnp.asarray(counts[s]), STEPS, uniform[game]))
+        counts[s][actions[game]] += 1
+    return actions
+
+
+def situation(seed, games, actions, states):
+    """Draw a situation without ties: every state has values and counts of its own."""
+    random = np.random.default_rng(seed)
+    state = random.integers(0, states, games)
+    values = random.normal(size=(states, actions)).astype(np.float32)[state]
+    counts = random.choice([0.3, 2.0, 40.0]) * random.exponential(size=(states, actions)).astype(np.float32)[state]
+    uniform = random.random(games).astype(np.float32)
+    is_greedy = np.arange(games) < random.integers(0, games // 2 + 1)
+    return jnp.asarray(values), jnp.asarray(counts), jnp.asarray(uniform), state, is_greedy
+
+
+@pytest.mark.parametrize("rule", [LLL(Softmax(0.5)), LLL(EpsilonGreedy(0.2)), UCB(0.3)])
+def test_games_in_a_state_choose_as_if_they_came_one_after_the_other(rule):
+    choose = jax.jit(actions_in_turns)
+    for seed in range(40):
+        values, counts, uniform, state, is_greedy = situation(seed, games=12, actions=3, states=3)
+        same = jnp.asarray(state[:, None] == state[None])
+        fixed = jnp.where(is_greedy, greedy_actions(values, uniform), -1)
+        found = choose(rule, values, counts, STEPS, uniform, same, fixed)
+        expected = one_after_the_other(rule, values, counts, uniform, state, is_greedy)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("start", [0.0, 5.0])
+def test_ties_are_shared_out_like_all_others(start):
+    """With equal values and equal counts, n games in a state spread evenly over its actions."""
+    games, actions = 11, 4
+    values, counts = jnp.zeros((games, actions)), jnp.full((games, actions), start)
+    uniform = jax.random.uniform(jax.random.key(3), (games,))
+    together = jnp.ones((games, games), bool)
+    nobody = jnp.full(games, -1)
+    found = actions_in_turns(LLL(Softmax(1.0)), values, counts, STEPS, uniform, together, nobody)
+    assert sorted(np.bincount(np.asarray(found), minlength=actions).tolist()) == [2, 3, 3, 3]
+
+
+def test_ties_are_broken_in_every_way():
+    games, actions = 2, 3
+    choose = jax.jit(actions_in_turns)
+    seen = set()
+    for seed in range(60):
+        uniform = jax.random.uniform(jax.random.key(seed), (games,))
+        found = choose(
+            LLL(Softmax(1.0)), jnp.zeros((games, actions)), jnp.zeros((games, actions)), STEPS, uniform,
+            jnp.ones((games, games), bool), jnp.full(games, -1),
+        )  # fmt: skip
+        seen.add(tuple(np.asarray(found).tolist()))
+    assert {first for first, _ in seen} == {0, 1, 2}
+    assert all(first != second for first, second in seen)
+
+
+def test_actions_that_are_not_available_are_never_taken():
+    games = 6
+    values = jnp.tile(jnp.asarray([0.0, -jnp.inf, 0.2]), (games, 1))
+    counts = jnp.tile(jnp.asarray([3.0, 0.0, 0.0]), (games, 1))
+    uniform = jnp.linspace(0, 0.9, games)
+    together, nobody = jnp.ones((games, games), bool), jnp.full(games, -1)
+    for rule in (LLL(Softmax(1.0)), UCB(1.0)):
+        found = actions_in_turns(rule, values, counts, STEPS, uniform, together, nobody)
+        assert 1 not in np.asarray(found)
+        assert 2 in np.asarray(found)
+
+
+def test_games_in_different_states_do_not_wait_for_each_other():
+    values, counts = jnp.zeros((3, 2)), jnp.tile(jnp.asarray([1.0, 2.0]), (3, 1))
+    alone, nobody = jnp.eye(3, dtype=bool), jnp.full(3, -1)
+    found = actions_in_turns(LLL(Softmax(1.0)), values, counts, STEPS, jnp.zeros(3), alone, nobody)
+    np.testing.assert_array_equal(found, [0, 0, 0])
