@@ -5,7 +5,7 @@ from __future__ import annotations
 from dorax.core.arrays import Array, namespace
 
 
-def q_target(reward: Array, terminated: Array, best_value: Array, discount: Array) -> Array:
+def q_target(reward: Array, terminated: Array, best_value: Array, discount: Array | float) -> Array:
     """Compute Q-learning's target, r + discount * max_a' Q(s', a').
 
     Nothing is added after a terminal transition. A truncated step is not terminal: it bootstraps.

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from dorax.archive import read_archive, write_archive
-from dorax.core.checks import InvalidInput
+from dorax.core.checks import InvalidInput, in_brief
 from dorax.engine.describing import plain, words_of
 from dorax.engine.protocols import Agent, Algorithm, Step, View
 from dorax.engine.settings import as_arrays
@@ -207,7 +207,8 @@ class Learner:
         learner._key = jax.random.wrap_key_data(jnp.asarray(arrays["key"]))
         learner.random.bit_generator.state = facts["random"]
         chosen = facts["chosen"]
-        learner._chosen = None if chosen is None else (np.asarray(chosen[0], np.float32), int(chosen[1]))
+        kind = np.float32 if spec.available is None else np.int32
+        learner._chosen = None if chosen is None else (np.asarray(chosen[0], kind), int(chosen[1]))
         waiting = learner.steps % learner._algorithm.every if learner._algorithm.every else 0
         width = len([name for name in arrays if name.startswith("rows/0/")])
         learner._rows = [[jnp.asarray(arrays[f"rows/{n}/{i}"]) for i in range(width)] for n in range(waiting)]
@@ -218,6 +219,11 @@ class Learner:
         return np.asarray(self.steps, np.int32), np.asarray(self.random.random(), np.float32)
 
     def _checked(self, observation: Any, name: str) -> np.ndarray:
+        if self.spec.available is not None:
+            states = len(self.spec.available)
+            if np.ndim(observation) or int(observation) != observation or not 0 <= observation < states:
+                raise InvalidInput(f"{name} is {in_brief(observation)}; allowed: a state, 0 to {states - 1}")
+            return np.asarray(observation, np.int32)
         here = np.asarray(observation, np.float32)
         shape = (len(self.spec.low or ()),)
         if here.shape != shape:

@@ -349,8 +349,8 @@ EXPERIMENT = Experiment(
     "that is sooner than 2^N + 100. That the agent keeps what it found is not asked. A run ends when the rest cannot "
     "change the score. Every agent has one setting for all ids of both families: the best of 20 on seas of 10 and 20 "
     "rows of both, with other mappings of actions, within 5000 and 1500 episodes, three runs each. γ = γ_E = 0.99. "
-    "Optimistic Q-learning is told the largest reward, 1; its initial value is a multiple of it. Published scores (arXiv "
-    "1908.03568) are of agents with networks, which have to generalize; tables do not. They are read off "
+    "Optimistic Q-learning is told the largest reward, 1; its initial value is a multiple of it. Published scores "
+    "(arXiv 1908.03568) are of agents with networks, which have to generalize; tables do not. They are read off "
     "the bar plot in bsuite's repository (reports/standalone/images/bar_plot.png), so they are approximate, and were "
     "computed by the rule of 2019: fewer than 80 % bad episodes at any record, for both families. By that rule an "
     "agent can be lucky in its first few episodes on the stochastic family.",

@@ -24,7 +24,7 @@ class Rollout(NamedTuple):
         next_value: value of the next state.
         goes_on: whether the action that is taken there has this value, so that its return is one of the policy that is
             learned.
-        learns: whether the step is one to learn from; the start of an episode is not.
+        learns: whether the step is one to learn from; one that only starts an episode is not, and is passed over.
     """
 
     reward: Float[Array, "steps games"]
@@ -35,7 +35,7 @@ class Rollout(NamedTuple):
     learns: Bool[Array, "steps games"]
 
 
-def lambda_returns(rollout: Rollout, discount: Array, trace: Array) -> Float[Array, "steps games"]:
+def lambda_returns(rollout: Rollout, discount: Array | float, trace: Array | float) -> Float[Array, "steps games"]:
     """Compute Watkins's λ-returns: a mixture of all n-step targets, up to the next action that is not greedy.
 
     Args:
@@ -50,7 +50,7 @@ def lambda_returns(rollout: Rollout, discount: Array, trace: Array) -> Float[Arr
     def backward(later: Array, row: Rollout) -> tuple[Array, Array]:
         share = jnp.where(row.goes_on & ~row.is_over, trace, 0.0)
         ahead = row.next_value + share * (later - row.next_value)
-        target = q_target(row.reward, row.terminated, ahead, discount)
+        target = jnp.where(row.learns, q_target(row.reward, row.terminated, ahead, discount), later)
         return target, target
 
     last = rollout.next_value[-1]

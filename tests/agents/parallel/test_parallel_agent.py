@@ -1,0 +1,193 @@
+"""Agents that play many games in parallel."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dorax
+from dorax import LLL, UCB, EpsilonGreedy, EValues, InverseRootCount, LinearSchedule, ParallelAgent, Softmax, Visits
+from dorax.envs.simulation import environments
+
+E_VALUES = EValues(0.99, learning_rate=0.5)
+
+
+def small(**changed):
+    """Make an agent that compiles and runs quickly."""
+    options = {"rule": LLL(Softmax(0.05)), "counter": E_VALUES, "games": 16, "width": 32, "rollout": 16}
+    return ParallelAgent(**(options | changed))
+
+
+def sea(size=6, seed=3):
+    return dorax.mdps.deep_sea(size, seed)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return dorax.train(small(), sea(), steps=12_000, seeds=2)
+
+
+def test_acting_by_e_values_finds_the_treasure_of_a_small_sea_and_keeps_it(trained):
+    greedy = trained.data.greedy_return.values[:, -20:]
+    assert np.nanmean(greedy) > 0.9
+    assert np.nanmean(trained.data.greedy_return.values[:, :5]) < 0.5
+
+
+def test_greedy_and_exploring_games_are_recorded_by_steps(trained):
+    data = trained.data
+    assert data.greedy_return.dims == data.exploring_return.dims == ("seed", "interval")
+    assert data.interval.values[0] == 120
+    assert data.interval.values[-1] == 12_000
+    assert data.interval.attrs["units"] == "steps"
+    assert (data.total_steps >= 12_000).all()
+    assert (data.total_steps < 12_000 + 16).all()
+
+
+def test_a_lane_alone_plays_as_in_company():
+    """Products of matrices are rounded otherwise where there are more of them; the games are the same."""
+    agent, env = small(), sea()
+    together = dorax.train(agent, env, steps=4000, seeds=[4, 7, 9], learners=[7])
+    alone = dorax.train(agent, env, steps=4000, seeds=[7])
+    np.testing.assert_array_equal(together.data["return"].sel(seed=7), alone.data["return"].sel(seed=7))
+    theirs, own = (jax.tree.leaves(result.trained[7, 0].memory) for result in (together, alone))
+    for one, other in zip(theirs, own, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_numbers_of_the_agent_can_be_swept():
+    settings = dorax.grid(temperature=(0.05, 5.0), learning_rate=(5e-4,))
+    swept = dorax.train(small(), sea(4), steps=2000, settings=settings)
+    hot = dorax.train(small(rule=LLL(Softmax(5.0))), sea(4), steps=2000)
+    np.testing.assert_array_equal(swept.data["return"].isel(setting=1), hot.data["return"])
+
+
+def test_every_seed_can_have_an_environment_of_its_own():
+    seas = [sea(5, seed) for seed in (0, 1)]
+    both = dorax.train(small(), seas, steps=2000, seeds=2)
+    second = dorax.train(small(), seas[1], steps=2000, seeds=[1])
+    np.testing.assert_array_equal(both.data["return"].sel(seed=1), second.data["return"].sel(seed=1))
+
+
+@pytest.mark.parametrize("changed", [
+    {"rule": EpsilonGreedy(LinearSchedule(1.0, 0.1, 1000)), "counter": None},
+    {"rule": UCB(0.1), "counter": Visits()},
+    {"takes_turns": False, "counter": Visits(features=dorax.HashedCodes(tables=3, bits=8))},
+    {"rule": EpsilonGreedy(0.1), "bonus": InverseRootCount(0.1), "novelty_discount": 0.9},
+    {"rule": EpsilonGreedy(0.1), "bonus": InverseRootCount(0.1), "learning_rate": LinearSchedule(1e-3, 0.0, 1000)},
+    {"greedy_share": 0.0, "epochs": 1, "minibatches": 1},
+])  # fmt: skip
+def test_all_its_parts_work_together(changed):
+    result = dorax.train(small(**changed), sea(4), steps=1500)
+    assert np.isfinite(result.data["return"].values[:, :50]).all()
+    learner = result.learner()
+    assert np.isfinite(learner.q(0)).all()
+    assert learner.counts(0).sum() > 0 or changed.get("counter", 0) is None
+
+
+def test_counts_are_those_of_all_visits():
+    """With plain visits in a table, the counts of all pairs sum up to the steps."""
+    result = dorax.train(small(counter=Visits()), sea(5), steps=3000)
+    memory = result.trained[0, 0].memory
+    assert memory.counts.sum() == float(result.data.total_steps[0])
+
+
+@pytest.mark.parametrize(("features", "most"), [(None, 1024), (dorax.Prototypes(size=64), 64)])
+def test_vectors_are_told_apart_by_prototypes_that_become_coarser_as_they_fill(features, most):
+    counter = EValues(0.99, learning_rate=0.5, features=features)
+    result = dorax.train(small(counter=counter), dorax.envs.SparseMountainCar(), steps=2000)
+    book = result.trained[0, 0].memory.book
+    assert 10 < int(book.size) <= most
+    assert int(book.edition) > 0
+    assert book.threshold > 0
+    learner = result.learner()
+    here = np.asarray([-0.5, 0.0], np.float32)
+    assert learner.q(here).shape == learner.counts(here).shape == (3,)
+
+
+def own_loop(learner, env, steps):
+    actions = []
+    observation, _ = env.reset(seed=0)
+    for _ in range(steps):
+        action = learner.act(observation)
+        arrived, reward, terminated, truncated, _ = env.step(action)
+        learner.observe(observation, action, reward, arrived, terminated, truncated)
+        observation = env.reset()[0] if terminated or truncated else arrived
+        actions.append(action)
+    return actions
+
+
+@pytest.mark.parametrize(("id", "counter"), [("dorax/DeepSea-v0", E_VALUES), ("CartPole-v1", Visits())])
+def test_a_learner_goes_on_in_ones_own_loop_and_from_its_file(id, counter, tmp_path):
+    import gymnasium
+
+    env = gymnasium.make(id)
+    if id == "CartPole-v1":
+        space = env.observation_space
+        assert isinstance(space, gymnasium.spaces.Box)
+        spec = dorax.engine.learner.EnvSpec(id, 2, low=tuple(space.low.tolist()), high=tuple(space.high.tolist()))
+        learner = small(counter=counter).learner(spec)
+    else:
+        learner = dorax.train(small(counter=counter), sea(10, 0), steps=1000).learner()
+    first = own_loop(learner, env, 24)
+    learner.save(tmp_path / "learner.npz")
+    again = dorax.load(tmp_path / "learner.npz")
+    assert own_loop(learner, env, 40) == own_loop(again, env, 40)
+    for one, other in zip(jax.tree.leaves(learner.memory), jax.tree.leaves(again.memory), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len(first) == 24
+    assert learner.steps == again.steps
+
+
+def test_training_can_go_on(trained):
+    learner = trained.learner()
+    more = dorax.train(learner, sea(), steps=1000, seeds=[5])
+    assert more.learner().steps == learner.steps + int(more.data.total_steps.item())
+    scores = dorax.evaluate(more.learner(), sea(), 3)
+    np.testing.assert_allclose(scores, 0.99, atol=1e-6)
+
+
+def test_only_states_of_the_mdp_are_accepted(trained):
+    for state in (-1, 36, 0.5, [0]):
+        with pytest.raises(dorax.InvalidInput, match="allowed: a state, 0 to 35"):
+            trained.learner().q(state)
+
+
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"greedy_share": 0.01}, "at least one game that plays greedily"),
+    ({"greedy_share": 1.0}, "at least one game that plays greedily"),
+    ({"minibatches": 5}, "a divisor of the 16 steps"),
+    ({"counter": None}, "LLL without a counter"),
+    ({"counter": EValues(0.9, form="logistic")}, "counts of many games support 'count'"),
+    ({"counter": 3}, "counter is 3"),
+    ({"bonus": InverseRootCount(), "counter": None, "rule": EpsilonGreedy(0.1)}, "bonus is given without a counter"),
+    ({"novelty_discount": 0.9}, "novelty_discount is given without a bonus"),
+    ({"games": 0}, "games is 0"),
+    ({"trace": 1.5}, "trace is 1.5"),
+])  # fmt: skip
+def test_bad_input_is_refused_in_one_line(changed, message):
+    with pytest.raises(dorax.InvalidInput, match=message) as error:
+        small(**changed)
+    assert "\n" not in str(error.value)
+
+
+def test_environments_that_it_cannot_play_are_refused():
+    with pytest.raises(dorax.InvalidInput, match="allowed: a finite MDP"):
+        dorax.train(small(), "CartPole-v1", steps=100)
+    with pytest.raises(dorax.InvalidInput, match="allowed: a finite MDP"):
+        dorax.train(small(), dorax.envs.GymnasiumEnv("CartPole-v1"), steps=100)
+    with pytest.raises(dorax.InvalidInput, match="rollout is 24; allowed: a divisor of 64"):
+        dorax.train(small(rollout=24), sea(4), steps=100)
+    agent = small(counter=Visits(features=dorax.Tiles()))
+    with pytest.raises(dorax.InvalidInput, match="counts of many games support HashedCodes, Prototypes"):
+        dorax.train(agent, dorax.envs.SparseMountainCar(), steps=100)
+
+
+def test_games_in_the_same_state_part():
+    """At the start all games are in the same state; those that explore share the actions out."""
+    agent = small(games=8, greedy_share=0.0)
+    world = environments(sea(4), None, 1, 1, False).shared
+    algorithm = agent.algorithm(world)
+    memory = algorithm.init(jax.random.key(0))
+    view = algorithm.view(memory, jnp.zeros(8, jnp.int32))
+    actions = algorithm.act(view, jnp.asarray(0), jnp.linspace(0, 0.9, 8))
+    assert np.bincount(actions).tolist() == [4, 4]
