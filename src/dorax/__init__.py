@@ -18,7 +18,9 @@ from dorax.core import (
     LinearSchedule,
     PiecewiseSchedule,
     Sample,
+    SampledLLL,
     Softmax,
+    Spread,
     Visits,
 )
 
@@ -61,9 +63,9 @@ __all__ = [
     "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HashedCodes",
     "HoeffdingQLearning", "HostOptions", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE",
     "KWinners", "Learner", "LinearAgent", "LinearSchedule", "Maps", "NoveltyQLearning", "ParallelAgent",
-    "PiecewiseSchedule", "Prototypes", "QLearning", "Result", "Sample", "Softmax", "Table", "TabularAgent",
-    "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose", "envs", "evaluate", "grid", "load",
-    "mdps", "play", "train", "use_all_cores",
+    "PiecewiseSchedule", "Prototypes", "QLearning", "Result", "Sample", "SampledLLL", "Softmax", "Spread", "Table",
+    "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose", "envs", "evaluate",
+    "grid", "load", "mdps", "play", "train", "use_all_cores",
 ]  # fmt: skip
 
 # Imported on first use, so that `import dorax` stays fast.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dorax import LLL, UCB, EpsilonGreedy, Softmax
+from dorax.core.spreads import Spread, for_games
 from dorax.core.turns import actions_in_turns, greedy_actions
 
 STEPS = jnp.asarray(1000)
@@ -25,6 +26,11 @@ def one_after_the_other(rule, values, counts, uniform, state, is_greedy):
     return actions
 
 
+def in_turns(rule, values, *others):
+    """Let all games choose by a rule with the same numbers."""
+    return actions_in_turns(for_games(rule, len(values)), values, *others)
+
+
 def situation(seed, games, actions, states):
     """Draw a situation without ties: every state has values and counts of its own."""
     random = np.random.default_rng(seed)
@@ -38,7 +44,7 @@ def situation(seed, games, actions, states):
 
 @pytest.mark.parametrize("rule", [LLL(Softmax(0.5)), LLL(EpsilonGreedy(0.2)), UCB(0.3)])
 def test_games_in_a_state_choose_as_if_they_came_one_after_the_other(rule):
-    choose = jax.jit(actions_in_turns)
+    choose = jax.jit(in_turns)
     for seed in range(40):
         values, counts, uniform, state, is_greedy = situation(seed, games=12, actions=3, states=3)
         same = jnp.asarray(state[:, None] == state[None])
@@ -46,6 +52,15 @@ def test_games_in_a_state_choose_as_if_they_came_one_after_the_other(rule):
         found = choose(rule, values, counts, STEPS, uniform, same, fixed)
         expected = one_after_the_other(rule, values, counts, uniform, state, is_greedy)
         np.testing.assert_array_equal(found, expected)
+
+
+def test_every_game_has_the_numbers_of_its_place_in_a_spread():
+    """A cold game takes the best action where a hot one takes the one that was tried less."""
+    values, counts = jnp.tile(jnp.asarray([0.0, 1.0]), (2, 1)), jnp.tile(jnp.asarray([1.0, 9.0]), (2, 1))
+    rule = for_games(LLL(Softmax(Spread(0.01, 100.0))), 2)
+    apart = jnp.eye(2, dtype=bool)
+    found = actions_in_turns(rule, values, counts, STEPS, jnp.zeros(2), apart, jnp.full(2, -1))
+    np.testing.assert_array_equal(found, [1, 0])
 
 
 @pytest.mark.parametrize("start", [0.0, 5.0])
@@ -56,13 +71,13 @@ def test_ties_are_shared_out_like_all_others(start):
     uniform = jax.random.uniform(jax.random.key(3), (games,))
     together = jnp.ones((games, games), bool)
     nobody = jnp.full(games, -1)
-    found = actions_in_turns(LLL(Softmax(1.0)), values, counts, STEPS, uniform, together, nobody)
+    found = in_turns(LLL(Softmax(1.0)), values, counts, STEPS, uniform, together, nobody)
     assert sorted(np.bincount(np.asarray(found), minlength=actions).tolist()) == [2, 3, 3, 3]
 
 
 def test_ties_are_broken_in_every_way():
     games, actions = 2, 3
-    choose = jax.jit(actions_in_turns)
+    choose = jax.jit(in_turns)
     seen = set()
     for seed in range(60):
         uniform = jax.random.uniform(jax.random.key(seed), (games,))
@@ -82,7 +97,7 @@ def test_actions_that_are_not_available_are_never_taken():
     uniform = jnp.linspace(0, 0.9, games)
     together, nobody = jnp.ones((games, games), bool), jnp.full(games, -1)
     for rule in (LLL(Softmax(1.0)), UCB(1.0)):
-        found = actions_in_turns(rule, values, counts, STEPS, uniform, together, nobody)
+        found = in_turns(rule, values, counts, STEPS, uniform, together, nobody)
         assert 1 not in np.asarray(found)
         assert 2 in np.asarray(found)
 
@@ -90,5 +105,5 @@ def test_actions_that_are_not_available_are_never_taken():
 def test_games_in_different_states_do_not_wait_for_each_other():
     values, counts = jnp.zeros((3, 2)), jnp.tile(jnp.asarray([1.0, 2.0]), (3, 1))
     alone, nobody = jnp.eye(3, dtype=bool), jnp.full(3, -1)
-    found = actions_in_turns(LLL(Softmax(1.0)), values, counts, STEPS, jnp.zeros(3), alone, nobody)
+    found = in_turns(LLL(Softmax(1.0)), values, counts, STEPS, jnp.zeros(3), alone, nobody)
     np.testing.assert_array_equal(found, [0, 0, 0])

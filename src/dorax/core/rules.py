@@ -72,6 +72,36 @@ class LLL(eqx.Module):
         return _argmax(score, _untried_first(is_allowed, counts, xp), uniform, xp)
 
 
+class SampledLLL(eqx.Module):
+    """Sample an action with probability proportional to (f / C) ** power: LLL with chance in it.
+
+    A high power comes close to LLL. Agents that share their counts and meet in a state go different ways, without
+    taking turns. Untried actions come first, drawn in proportion to f ** power.
+
+    Args:
+        policy: log-probabilities f of the actions given their values, such as `Softmax`.
+        power: 1 for probabilities proportional to f / C, more for a sharper choice.
+    """
+
+    policy: Policy
+    power: Array = 4.0
+
+    def __check_init__(self) -> None:
+        _check_policy(self.policy)
+        check_at_least("power", self.power, 0)
+
+    def __call__(self, values: Array, counts: Array, steps: Array, uniform: Array) -> Array:
+        """Return a sampled action; steps are not used."""
+        del steps
+        xp = namespace(values)
+        log_f = self.policy(values)
+        candidates = _untried_first(log_f > -xp.inf, counts, xp)
+        score = xp.where(candidates, log_f - xp.log(_one_if_untried(counts, xp)), -xp.inf)
+        ahead = score - score.max(-1, keepdims=True)
+        power = as_float(self.power, xp, like=values)[..., None]
+        return draw(xp.where(candidates, xp.exp(power * xp.where(candidates, ahead, 0.0)), 0.0), uniform, xp)
+
+
 class Deficit(eqx.Module):
     """Choose argmin C / sum C - f: the action whose frequency is furthest below its probability f.
 

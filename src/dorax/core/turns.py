@@ -7,14 +7,17 @@ they really take.
 
 # JAX: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from dorax.core.arrays import draw
+from dorax.core.policies import Policy
 from dorax.core.rules import LLL, Rule
 
 _LEAST_COUNT = 1e-6  # in place of 0: actions that were never taken come first, the more probable ones before others
@@ -50,7 +53,7 @@ def actions_in_turns(
     For `LLL` all games are computed at once. Other rules are called game after game.
 
     Args:
-        rule: the rule.
+        rule: the rule, whose numbers have an axis over games; see `for_games`.
         values: values of all actions.
         counts: counts of all actions, equal for games in the same state.
         steps: number of steps so far.
@@ -80,12 +83,18 @@ def _one_by_one(
     same: Bool[Array, "games games"],
 ) -> Int[Array, " games"]:
     """Call the rule for one game after the other. `same[i]` are the games that count a tentative visit of game i."""
+    numbers, structure = eqx.partition(rule, eqx.is_array)
 
     def choose(counts: Array, i: Array) -> tuple[Array, Array]:
-        action = jnp.asarray(rule(values[i], counts[i], steps, uniform[i]), jnp.int32)
+        own = eqx.combine(jax.tree.map(lambda leaf: leaf[i], numbers), structure)
+        action = jnp.asarray(own(values[i], counts[i], steps, uniform[i]), jnp.int32)
         return counts.at[:, action].add(same[i].astype(counts.dtype)), action
 
     return jax.lax.scan(choose, counts, jnp.arange(len(values)))[1]
+
+
+def _log_f(policy: Policy, values: Float[Array, " actions"]) -> Float[Array, " actions"]:
+    return policy(values)
 
 
 def _filled(
@@ -103,7 +112,7 @@ def _filled(
     are broken by a random order of the actions that the games of a state share.
     """
     games, actions = values.shape
-    log_f = jax.vmap(rule.policy)(values)
+    log_f = eqx.filter_vmap(_log_f)(rule.policy, values)
     is_allowed = log_f > -jnp.inf
     log_f = jnp.where(is_allowed, log_f, -_MOST)
     counts = jnp.maximum(counts, _LEAST_COUNT)

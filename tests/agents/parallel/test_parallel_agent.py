@@ -88,14 +88,14 @@ def test_counts_are_those_of_all_visits():
     """With plain visits in a table, the counts of all pairs sum up to the steps."""
     result = dorax.train(small(counter=Visits()), sea(5), steps=3000)
     memory = result.trained[0, 0].memory
-    assert memory.counts.sum() == float(result.data.total_steps[0])
+    assert memory.explorers[0].counts.sum() == float(result.data.total_steps[0])
 
 
 @pytest.mark.parametrize(("features", "most"), [(None, 1024), (dorax.Prototypes(size=64), 64)])
 def test_vectors_are_told_apart_by_prototypes_that_become_coarser_as_they_fill(features, most):
     counter = EValues(0.99, learning_rate=0.5, features=features)
     result = dorax.train(small(counter=counter), dorax.envs.SparseMountainCar(), steps=2000)
-    book = result.trained[0, 0].memory.book
+    book = result.trained[0, 0].memory.explorers[0].book
     assert 10 < int(book.size) <= most
     assert int(book.edition) > 0
     assert book.threshold > 0

@@ -10,36 +10,42 @@ from typing import Any, cast
 import equinox as eqx
 import jax.numpy as jnp
 
+from dorax.agents.explorers.making import explorers_of
 from dorax.agents.parallel.algorithm import ParallelAlgorithm
+from dorax.agents.value_network import Inputs
 from dorax.core.agents import as_rule, check_bonus, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_probability, check_whole, in_brief
 from dorax.core.counters import EValues, SharedCounter
-from dorax.core.rules import LLL, UCB, Deficit, Rule
+from dorax.core.rules import LLL, UCB, Deficit, Rule, SampledLLL
 from dorax.engine.learner import Learner
 from dorax.engine.returns import GameReturns
 from dorax.envs.simulation import EnvSpec, FiniteSimulation, FunctionalSimulation
-from dorax.features.codes import encoder
 from dorax.mdps import MDP
 
 
 class ParallelAgent(eqx.Module):
     """An agent with a network for Q that plays many games in parallel and learns from all of them.
 
-    Q is learned without replay and without a target network, after Gallici et al. (2024): from λ-returns of short
-    rollouts, with layer norm. All games share their counts. Some of them play greedily, which keeps what the others
-    found; reported returns are theirs. Numbers of the agent can be swept; see `dorax.train`.
+    Q is learned without a target network, after Gallici et al. (2024): from λ-returns of short rollouts, with layer
+    norm. With a replay, earlier rollouts are learned from again, with returns of the current values. All games share
+    what tells them where to explore. Some of them play greedily, which keeps what the others found; reported returns
+    are theirs. Numbers of the agent can be swept; see `dorax.train`.
 
     Args:
-        rule: chooses the actions of the games that explore: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them;
-            a policy alone (`Softmax`, `EpsilonGreedy`) is sampled from.
+        rule: chooses the actions of the games that explore: `Sample`, `LLL`, `SampledLLL`, `Deficit`, `UCB` or a
+            function like them; a policy alone (`Softmax`, `EpsilonGreedy`) is sampled from. Any of its numbers may be a
+            `Spread` over the games.
         counter: counts visits: `EValues` or `Visits`, whose `features` say how states are told apart (`Table`,
             `HashedCodes`, `Prototypes`; by default a table for finite MDPs and prototypes for vectors); None for no
             counts.
         bonus: turns counts into reward, such as `InverseRootCount`; None for no bonus.
         novelty_discount: if given, the bonus has values of its own with this discount, which episode ends do not cut
             off; they are added to Q to act on, but not in games that play greedily.
+        heads: if given, Q has so many heads that learn from the same steps, each with a random function of its own
+            added (Osband et al., 2018). Every game that explores acts by one of them, greedy games by their mean.
+        prior_scale: scale of these random functions.
         learning_rate: learning rate of Adam; a number or a schedule.
         discount: the paper's gamma.
         trace: λ of the returns that Q learns from, 0 for targets of one step.
@@ -48,7 +54,9 @@ class ParallelAgent(eqx.Module):
         takes_turns: whether games in the same state choose one after the other, each counting as a visit for those
             behind it; see `dorax.core.turns`. Otherwise every game chooses on its own.
         rollout: steps of each game between updates.
-        epochs: passes over the steps of a rollout.
+        replay: number of past steps to learn from again; None for no replay.
+        replayed: steps that are replayed for each new one.
+        epochs: passes over the steps of a rollout; each draws other steps from the replay.
         minibatches: parts of a rollout, one gradient step each.
         width: units per hidden layer.
         depth: number of hidden layers.
@@ -58,6 +66,8 @@ class ParallelAgent(eqx.Module):
     counter: SharedCounter | None = None
     bonus: Bonus | None = None
     novelty_discount: Array | None = None
+    heads: int | None = eqx.field(default=None, static=True)
+    prior_scale: Array = 1.0
     learning_rate: Array = 5e-4
     discount: Array = 0.99
     trace: Array = 0.65
@@ -65,6 +75,8 @@ class ParallelAgent(eqx.Module):
     greedy_share: float = eqx.field(default=0.25, static=True)
     takes_turns: bool = eqx.field(default=True, static=True)
     rollout: int = eqx.field(default=32, static=True)
+    replay: int | None = eqx.field(default=None, static=True)
+    replayed: int = eqx.field(default=1, static=True)
     epochs: int = eqx.field(default=2, static=True)
     minibatches: int = eqx.field(default=4, static=True)
     width: int = eqx.field(default=256, static=True)
@@ -80,8 +92,12 @@ class ParallelAgent(eqx.Module):
             check_discount("novelty_discount", self.novelty_discount)
             if self.bonus is None:
                 raise InvalidInput("novelty_discount is given without a bonus; allowed: with one, or None")
-        for name in ("games", "rollout", "epochs", "minibatches", "width", "depth"):
+        for name in ("games", "rollout", "replayed", "epochs", "minibatches", "width", "depth"):
             check_whole(name, getattr(self, name))
+        for name in ("heads", "replay"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name))
+        check_at_least("prior_scale", self.prior_scale, 0)
         check_probability("greedy_share", self.greedy_share)
         if self.greedy_games >= self.games or (self.greedy_share > 0 and self.greedy_games == 0):
             raise InvalidInput(
@@ -146,10 +162,11 @@ class ParallelAgent(eqx.Module):
         available = getattr(env, "available", None)
         states = None if available is None else available.shape[0]
         low, high = env.low or (), env.high or ()
-        codes = None if self.counter is None else encoder(self.counter.features, states, len(low))
+        inputs = Inputs(len(low)) if states is None else Inputs(states, is_finite=True)
         plays_one = isinstance(env, EnvSpec)
         return ParallelAlgorithm(
-            self, codes, None if available is None else jnp.asarray(available), low, high, env.actions,
+            self, explorers_of(self.counter, self.bonus, inputs, env.actions),
+            None if available is None else jnp.asarray(available), inputs, low, high, env.actions,
             1 if plays_one else self.games, 0 if plays_one else self.greedy_games,
         )  # fmt: skip
 
@@ -160,7 +177,7 @@ def _check_counter(rule: Any, counter: Any, bonus: Any) -> None:
         raise InvalidInput(f"counter is {counter!r}; allowed: Visits, EValues, None or a counter like them")
     if counter is None and bonus is not None:
         raise InvalidInput("bonus is given without a counter; allowed: a bonus with Visits or EValues")
-    if counter is None and isinstance(rule, LLL | Deficit | UCB):
+    if counter is None and isinstance(rule, LLL | SampledLLL | Deficit | UCB):
         name = type(rule).__name__
         raise InvalidInput(f"rule is {name} without a counter; allowed: {name} with Visits or EValues")
     if isinstance(counter, EValues) and (counter.form != "count" or counter.successor_rule != "sarsa"):

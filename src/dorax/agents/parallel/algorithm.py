@@ -2,6 +2,7 @@
 
 # JAX and Equinox: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
 
 from __future__ import annotations
 
@@ -16,13 +17,16 @@ from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents.adam import adam_state, adam_step
-from dorax.agents.parallel.counting import Tables, Visited, are_same, counted, counts_of
-from dorax.agents.parallel.networks import ValueNetwork
-from dorax.agents.parallel.targets import Rollout, lambda_returns
+from dorax.agents.explorers.protocol import Explorer, Look, Visited
+from dorax.agents.parallel import experience
+from dorax.agents.parallel.experience import Replay, Sequences
+from dorax.agents.parallel.targets import Rollout, lambda_returns, without_ends
+from dorax.agents.value_network import Inputs, ValueNetwork
+from dorax.agents.value_network import parameters as parameters_of
 from dorax.core.schedules import at_step
+from dorax.core.spreads import for_games
 from dorax.core.turns import actions_in_turns, greedy_actions
 from dorax.engine.protocols import Step, View
-from dorax.features.codes import Code, Encoder
 
 if TYPE_CHECKING:
     from dorax.agents.parallel.agent import ParallelAgent
@@ -32,46 +36,32 @@ class Seen(NamedTuple):
     """Features of the games' observations.
 
     Attributes:
-        x: input of the network.
-        code: entries of the count tables; None without a counter.
+        x: input of the networks.
+        looks: features of the explorers.
+        own_values: values of each game's own head; None if all games act on the same values.
     """
 
     x: Any
-    code: Code | None
+    looks: tuple[Any, ...]
+    own_values: Float[JaxArray, "games actions"] | None
 
 
 class Row(NamedTuple):
-    """One step of all games, to learn Q from.
+    """One step of all games.
 
     Attributes:
-        x: input of the network.
-        action: action taken.
-        rollout: what the targets of Q depend on.
-        novelty: the same for the values of the bonus, if it has any.
-        steps: number of steps learned from so far.
+        steps: what Q is learned from; see `Sequences`.
+        next_x: observations that followed.
+        next_action: actions that will be taken there.
+        time: number of steps learned from so far.
+        explorers: rows of the explorers.
     """
 
-    x: Any
-    action: Int[JaxArray, " games"]
-    rollout: Rollout
-    novelty: Rollout | None
-    steps: Int[JaxArray, ""]
-
-
-class Batch(NamedTuple):
-    """Steps to learn from.
-
-    Attributes:
-        x: inputs of the network.
-        action: actions taken.
-        target: target of Q, followed by that of the values of the bonus if it has any.
-        learns: whether to learn from the step.
-    """
-
-    x: Any
-    action: Int[JaxArray, " batch"]
-    target: Float[JaxArray, "batch values"]
-    learns: Bool[JaxArray, " batch"]
+    steps: Sequences
+    next_x: Any
+    next_action: Int[JaxArray, " games"]
+    time: Int[JaxArray, ""]
+    explorers: tuple[Any, ...]
 
 
 class Memory(NamedTuple):
@@ -80,14 +70,16 @@ class Memory(NamedTuple):
     Attributes:
         network: weights of Q.
         opt_state: state of its optimizer.
-        counts: count tables; None without a counter.
-        book: what the counter's encoder has learned.
+        prior: weights of the fixed random networks of an ensemble; None without one.
+        explorers: states of the explorers.
+        replay: past rollouts; None if there is no replay.
     """
 
     network: Any
     opt_state: Any
-    counts: Tables | None
-    book: Any
+    prior: Any
+    explorers: tuple[Any, ...]
+    replay: Replay | None
 
 
 class ParallelAlgorithm(eqx.Module):
@@ -95,18 +87,20 @@ class ParallelAlgorithm(eqx.Module):
 
     Attributes:
         agent: the agent.
-        encoder: tells states apart for the counter; None without a counter.
+        explorers: what tells it where to explore.
         available: in a finite MDP, whether an action is available in a state.
-        low: lowest observation of other environments.
-        high: highest observation of other environments.
+        inputs: what the networks see.
+        low: lowest observation, of other environments.
+        high: highest observation.
         actions: number of actions.
         games: number of games.
         greedy_games: number of games that play greedily, the first ones.
     """
 
     agent: ParallelAgent
-    encoder: Encoder[Any] | None
+    explorers: tuple[Explorer[Any], ...]
     available: Bool[JaxArray, "states actions"] | None
+    inputs: Inputs = eqx.field(static=True)
     low: tuple[float, ...] = eqx.field(static=True)
     high: tuple[float, ...] = eqx.field(static=True)
     actions: int = eqx.field(static=True)
@@ -117,103 +111,182 @@ class ParallelAlgorithm(eqx.Module):
     def every(self) -> int:
         return self.agent.rollout
 
+    @property
+    def parameters(self) -> int:
+        """Number of weights of the network."""
+        return parameters_of(self._network)
+
     def init(self, key: PRNGKeyArray) -> Memory:
-        for_network, for_codes = jax.random.split(key)
+        for_network, for_prior, *for_explorers = jax.random.split(key, 2 + len(self.explorers))
         network = self._network.init(for_network)
-        counts = book = None
-        if self.encoder is not None:
-            counts = jnp.zeros((self.encoder.tables, self.encoder.entries, self.actions))
-            book = self.encoder.init(for_codes)
-        return Memory(network, adam_state(network), counts, book)
+        prior = None if self.agent.heads is None else self._network.init(for_prior, last=1.0)
+        states = tuple(one.init(key) for one, key in zip(self.explorers, for_explorers, strict=True))
+        replay = None
+        if self.agent.replay is not None:
+            nothing = jax.eval_shape(self._sequences, self._blank_rows())
+            replay = experience.empty(nothing, max(1, self.agent.replay // (self.agent.rollout * self.games)))
+        return Memory(network, adam_state(network), prior, states, replay)
 
     def view(self, memory: Memory, observation: Any) -> View:
         x = observation if self.available is not None else self._scaled(observation)
-        outputs = self._network.apply(memory.network, x)
-        values, novelty = outputs[:, : self.actions], None
+        sets = self._values(memory.network, memory.prior, x)
+        heads = sets if self.agent.novelty_discount is None else sets[:, :-1]
+        values = jnp.mean(heads, axis=1)
+        own = None
+        if self.agent.heads is not None:
+            own = heads[jnp.arange(self.games), jnp.arange(self.games) % self.agent.heads]
+        novelty = None if self.agent.novelty_discount is None else sets[:, -1]
         if self.available is not None:
             values = jnp.where(self.available[observation], values, -jnp.inf)
-        if self.agent.novelty_discount is not None:
-            novelty = outputs[:, self.actions :]
-        if self.encoder is None or memory.counts is None:
-            nothing = jnp.zeros_like(values)
-            return View(Seen(x, None), values, nothing, nothing, novelty)
-        code = self.encoder.encode(memory.book, x)
-        counts = counts_of(memory.counts, code.entries)
-        return View(Seen(x, code), values, counts, counts, novelty)
+            own = None if own is None else jnp.where(self.available[observation], own, -jnp.inf)
+        looks = [one.look(state, x) for one, state in zip(self.explorers, memory.explorers, strict=True)]
+        counts = next((look.counts for look in looks if look.counts is not None), jnp.zeros_like(values))
+        return View(Seen(x, tuple(look.features for look in looks), own), values, counts, counts, novelty)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
-        rule, code = at_step(self.agent.rule, steps), view.features.code
-        values = view.values if view.novelty is None else view.values + view.novelty
-        is_greedy = jnp.arange(self.games) < self.greedy_games
+        rule = for_games(at_step(self.agent.rule, steps), self.games, self.greedy_games)
+        values = view.values if view.features.own_values is None else view.features.own_values
+        values = values if view.novelty is None else values + view.novelty
         greedy = greedy_actions(view.values, uniform)
-        if code is not None and self.agent.takes_turns and self.games > 1:
-            same = are_same(code.entries)
+        is_greedy = jnp.arange(self.games) < self.greedy_games
+        if self.agent.takes_turns and self.games > 1 and self._counting is not None:
+            same = self._counting.are_same(view.features.looks[0])
             return actions_in_turns(rule, values, view.counts, steps, uniform, same, jnp.where(is_greedy, greedy, -1))
-        chosen = jax.vmap(rule, in_axes=(0, 0, None, 0))(values, view.counts, steps, uniform)
-        return jnp.where(is_greedy, greedy, chosen).astype(jnp.int32)
+        numbers, structure = eqx.partition(rule, eqx.is_array)
+
+        def chosen(numbers: Any, *args: Any) -> Any:
+            return eqx.combine(numbers, structure)(*args)
+
+        actions = jax.vmap(chosen, in_axes=(0, 0, 0, None, 0))(numbers, values, view.counts, steps, uniform)
+        return jnp.where(is_greedy, greedy, actions).astype(jnp.int32)
 
     def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, Row]:
-        """Count the visits, and return what Q will learn from."""
-        seen, arrived, learns = step.features, step.next_view, step.learns
-        bonus = jnp.zeros_like(step.reward)
-        if self.encoder is not None and self.agent.counter is not None and memory.counts is not None:
-            counter, codes = self.agent.counter, self.encoder
-            successor = jnp.take_along_axis(arrived.counts, step.next_action[:, None], axis=1)[:, 0]
-            successor = jnp.where(step.terminated, jnp.inf, successor)
-            entries = codes.current(memory.book, seen.code)
-            counts, count = counted(counter, memory.counts, Visited(entries, step.action, learns, successor))
-            book = codes.visited(memory.book, arrived.features.code, arrived.features.x, learns | step.is_start)
-            memory = memory._replace(counts=counts, book=book)
-            if self.agent.bonus is not None:
-                bonus = self.agent.bonus(count, counter.rate())
-        is_over = step.terminated | step.truncated
-        has_own_values = arrived.novelty is not None
-        best = jnp.max(arrived.values, axis=1)
-        taken = jnp.take_along_axis(arrived.values, step.next_action[:, None], axis=1)[:, 0]
-        reward = step.reward if has_own_values else step.reward + bonus
-        rollout = Rollout(reward, step.terminated, is_over, best, taken >= best, learns)
-        novelty = None
-        if arrived.novelty is not None:
-            ahead = jnp.take_along_axis(arrived.novelty, step.next_action[:, None], axis=1)[:, 0]
-            novelty = Rollout(bonus, jnp.zeros_like(is_over), is_over, ahead, jnp.ones_like(is_over), learns)
-        return memory, None, Row(seen.x, step.action, rollout, novelty, step.steps)
+        """Tell the explorers, and return what Q will learn from."""
+        seen, arrived, is_over = step.features, step.next_view, step.terminated | step.truncated
+        counts = None if self._counting is None else arrived.counts
+        states, rows, bonus = [], [], jnp.zeros_like(step.reward)
+        is_start = jnp.broadcast_to(step.is_start, step.learns.shape)
+        for i, (explorer, state) in enumerate(zip(self.explorers, memory.explorers, strict=True)):
+            visited = Visited(
+                seen.x, seen.looks[i], step.action, arrived.features.x, Look(arrived.features.looks[i], counts),
+                step.next_action, step.terminated, is_over, is_start, step.learns,
+            )  # fmt: skip
+            state, more, row = explorer.observe(state, visited)
+            states.append(state)
+            rows.append(row)
+            bonus = bonus + more
+        steps = Sequences(seen.x, step.action, step.reward, bonus, step.terminated, is_over, step.learns)
+        row = Row(steps, arrived.features.x, step.next_action, step.steps, tuple(rows))
+        return memory._replace(explorers=tuple(states)), None, row
 
     def update(self, memory: Memory, rows: Row, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Memory:
-        """Learn Q from the rollout, and make room for counts."""
-        agent = self.agent
-        targets = [lambda_returns(rows.rollout, agent.discount, agent.trace)]
-        if rows.novelty is not None and agent.novelty_discount is not None:
-            targets.append(lambda_returns(_without_ends(rows.novelty), agent.novelty_discount, agent.trace))
-        batch = Batch(rows.x, rows.action, jnp.stack(targets, axis=-1), rows.rollout.learns)
-        batch = jax.tree.map(_flat, batch)
-        rate = at_step(agent.learning_rate, rows.steps[-1])
+        """Learn Q from the rollout and from the replay; then the explorers learn."""
+        agent, fresh = self.agent, self._sequences(rows)
+        replay = memory.replay
+        if replay is not None:
+            replay = experience.added(replay, fresh, learns)
+        rate = at_step(agent.learning_rate, rows.time[-1])
 
-        def learned(state: tuple[Any, Any], chosen: Int[JaxArray, " batch"]) -> tuple[tuple[Any, Any], None]:
-            network, opt_state = state
-            grads = jax.grad(self._loss)(network, jax.tree.map(partial(_rows, chosen), batch))
-            return adam_step(network, grads, opt_state, rate, learns), None
+        def passed(state: tuple[Any, Any], key: PRNGKeyArray) -> tuple[tuple[Any, Any], None]:
+            """Make one pass over the rollout, and over as many steps of the replay as it is to learn from."""
+            for_sample, for_order = jax.random.split(key)
+            sequences = fresh
+            if replay is not None:
+                drawn = experience.sample(replay, for_sample, agent.replayed * self.games)
+                sequences = jax.tree.map(partial(_joined, axis=1), fresh, drawn)
+            batch = self._with_targets(state[0], memory.prior, sequences)
 
-        order = [jax.random.permutation(one, len(batch.action)) for one in jax.random.split(key, agent.epochs)]
-        chosen = jnp.stack(order).reshape(agent.epochs * agent.minibatches, -1)
+            def learned(state: tuple[Any, Any], chosen: Int[JaxArray, " batch"]) -> tuple[tuple[Any, Any], None]:
+                network, opt_state = state
+                grads = jax.grad(self._loss)(network, memory.prior, jax.tree.map(partial(_rows, chosen), batch))
+                return adam_step(network, grads, opt_state, rate, learns), None
+
+            order = jax.random.permutation(for_order, len(batch.action)).reshape(self._minibatches, -1)
+            return jax.lax.scan(learned, state, order)[0], None
+
+        for_explorers, *for_passes = jax.random.split(key, 1 + agent.epochs)
         old = memory.network, memory.opt_state
-        network, opt_state = _where(learns, jax.lax.scan(learned, old, chosen)[0], old)
-        counts, book = memory.counts, memory.book
-        if self.encoder is not None and counts is not None:
-            book, counts = self.encoder.tidied(book, counts, learns)
-        return Memory(network, opt_state, counts, book)
+        new = jax.lax.scan(passed, old, jnp.stack(for_passes))[0]
+        network, opt_state = jax.tree.map(partial(jnp.where, learns), new, old)
+        states = [
+            one.update(state, row, jax.random.fold_in(for_explorers, i), learns)
+            for i, (one, state, row) in enumerate(zip(self.explorers, memory.explorers, rows.explorers, strict=True))
+        ]
+        return Memory(network, opt_state, memory.prior, tuple(states), replay)
 
-    def _loss(self, network: Any, batch: Batch) -> Float[JaxArray, ""]:
-        """Half the mean squared error of Q, and of the values of the bonus if it has any."""
-        outputs = self._network.apply(network, batch.x).reshape(len(batch.action), -1, self.actions)
-        taken = jnp.take_along_axis(outputs, batch.action[:, None, None], axis=2)[..., 0]
+    def _with_targets(self, network: Any, prior: Any, steps: Sequences) -> Batch:
+        """Compute the targets of all values at the current weights, and merge the axes over steps and games."""
+        agent = self.agent
+        flat_x = jax.tree.map(_flat, steps.x)
+        sets = self._values(network, prior, flat_x).reshape(*steps.action.shape, -1, self.actions)
+        if self.available is not None:
+            sets = jnp.where(self.available[steps.x][:, :, None], sets, -jnp.inf)
+        next_sets, next_action = sets[1:], steps.action[1:]
+        taken = jnp.take_along_axis(next_sets, next_action[..., None, None], axis=-1)[..., 0]  # [steps, games, sets]
+        best = jnp.max(next_sets, axis=-1)
+
+        def returns(reward: Any, value: Any, goes_on: Any, discount: Any, ends: bool = True) -> Any:
+            rollout = Rollout(reward, steps.terminated, steps.is_over, value, goes_on, steps.learns)
+            return lambda_returns(rollout if ends else without_ends(rollout), discount, agent.trace)
+
+        has_own = agent.novelty_discount is not None
+        reward = steps.reward if has_own else steps.reward + steps.bonus
+        over_heads = jax.vmap(returns, in_axes=(None, -1, -1, None), out_axes=-1)
+        heads = slice(None, -1 if has_own else None)
+        target = over_heads(reward, best[..., heads], (taken >= best)[..., heads], agent.discount)
+        if has_own:
+            novelty = returns(
+                steps.bonus, taken[..., -1], jnp.ones_like(steps.is_over), agent.novelty_discount, ends=False
+            )
+            target = jnp.concatenate([target, novelty[..., None]], axis=-1)
+        batch = Batch(jax.tree.map(lambda leaf: leaf[:-1], steps.x), steps.action[:-1], target, steps.learns)
+        return jax.tree.map(_flat, batch)
+
+    def _loss(self, network: Any, prior: Any, batch: Batch) -> Float[JaxArray, ""]:
+        """Half the mean squared error of the values, summed over heads and the values of the bonus."""
+        sets = self._values(network, prior, batch.x)
+        taken = jnp.take_along_axis(sets, batch.action[:, None, None], axis=2)[..., 0]
         error = jnp.where(batch.learns[:, None], taken - batch.target, 0.0)
         return 0.5 * jnp.sum(error**2) / jnp.maximum(jnp.sum(batch.learns), 1)
 
+    def _values(self, network: Any, prior: Any, x: Any) -> Float[JaxArray, "batch sets actions"]:
+        """Compute the values of every head, followed by those of the bonus if it has any."""
+        outputs = self._network.apply(network, x)
+        if prior is not None:
+            fixed = jax.lax.stop_gradient(self._network.apply(prior, x)).reshape(len(outputs), -1, self.actions)
+            if self.agent.novelty_discount is not None:
+                fixed = fixed.at[:, -1].set(0.0)
+            return outputs.reshape(fixed.shape) + self.agent.prior_scale * fixed
+        return outputs.reshape(len(outputs), -1, self.actions)
+
     @property
     def _network(self) -> ValueNetwork:
-        inputs = len(self.low) if self.available is None else self.available.shape[0]
-        outputs = self.actions * (1 if self.agent.novelty_discount is None else 2)
-        return ValueNetwork(inputs, self.available is not None, outputs, self.agent.width, self.agent.depth)
+        sets = (self.agent.heads or 1) + (self.agent.novelty_discount is not None)
+        return ValueNetwork(self.inputs, sets * self.actions, self.agent.width, self.agent.depth)
+
+    @property
+    def _minibatches(self) -> int:
+        """Number of steps of Adam in a pass: the size of a minibatch does not depend on the replay."""
+        return self.agent.minibatches * (1 if self.agent.replay is None else 1 + self.agent.replayed)
+
+    @property
+    def _counting(self) -> Explorer[Any] | None:
+        """The explorer with counts, if there is one; it comes first."""
+        return self.explorers[0] if self.agent.counter is not None else None
+
+    def _sequences(self, rows: Row) -> Sequences:
+        """Append what followed the last step to a rollout."""
+        joined = partial(_joined, axis=0)
+        last_x, last_action = jax.tree.map(lambda leaf: leaf[-1:], (rows.next_x, rows.next_action))
+        x = jax.tree.map(joined, rows.steps.x, last_x)
+        return rows.steps._replace(x=x, action=joined(rows.steps.action, last_action))
+
+    def _blank_rows(self) -> Row:
+        shape = (self.agent.rollout, self.games)
+        flags, numbers, whole = jnp.zeros(shape, bool), jnp.zeros(shape), jnp.zeros(shape, jnp.int32)
+        x = whole if self.available is not None else jnp.zeros((*shape, self.inputs.size))
+        steps = Sequences(x, whole, numbers, numbers, flags, flags, flags)
+        return Row(steps, x, whole, whole[:, 0], ())
 
     def _scaled(self, observation: Float[JaxArray, "games dims"]) -> Float[JaxArray, "games dims"]:
         """Scale bounded observations to [-1, 1]; unbounded ones are unchanged."""
@@ -222,12 +295,20 @@ class ParallelAlgorithm(eqx.Module):
         return (observation - (low + high) / 2) / ((high - low) / 2)
 
 
-def _without_ends(rows: Rollout) -> Rollout:
-    """Let returns go on in the next episode: the state after the end of one is the start of the next."""
-    following = jnp.concatenate([rows.next_value[1:], rows.next_value[-1:]])
-    return rows._replace(
-        is_over=jnp.zeros_like(rows.is_over), next_value=jnp.where(rows.is_over, following, rows.next_value)
-    )
+class Batch(NamedTuple):
+    """Steps with their targets.
+
+    Attributes:
+        x: inputs of the network.
+        action: actions taken.
+        target: targets of the heads, followed by that of the values of the bonus if it has any.
+        learns: whether to learn from the step.
+    """
+
+    x: Any
+    action: Int[JaxArray, " batch"]
+    target: Float[JaxArray, "batch sets"]
+    learns: Bool[JaxArray, " batch"]
 
 
 def _flat(leaf: JaxArray) -> JaxArray:
@@ -235,14 +316,9 @@ def _flat(leaf: JaxArray) -> JaxArray:
     return leaf.reshape(-1, *leaf.shape[2:])
 
 
+def _joined(first: JaxArray, second: JaxArray, axis: int) -> JaxArray:
+    return jnp.concatenate([first, second], axis=axis)
+
+
 def _rows(chosen: Int[JaxArray, " batch"], leaf: JaxArray) -> JaxArray:
     return leaf[chosen]
-
-
-def _where(condition: Bool[JaxArray, ""], chosen: Any, otherwise: Any) -> Any:
-    """Select one of two trees of arrays."""
-
-    def selected(new: JaxArray, old: JaxArray) -> JaxArray:
-        return jnp.where(condition, new, old)
-
-    return jax.tree.map(selected, chosen, otherwise)

@@ -1,4 +1,4 @@
-"""Targets of Q-learning from a rollout of many games: λ-returns."""
+"""Targets of Q-learning from rollouts of many games: λ-returns."""
 
 # JAX: typed in part only.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -55,3 +55,18 @@ def lambda_returns(rollout: Rollout, discount: Array | float, trace: Array | flo
 
     last = rollout.next_value[-1]
     return jax.lax.scan(backward, last, rollout, reverse=True)[1]
+
+
+def without_ends(rollout: Rollout) -> Rollout:
+    """Let returns go on in the next episode: the state after the end of one is the start of the next.
+
+    Args:
+        rollout: the steps.
+
+    Returns:
+        Steps whose returns no end cuts off.
+    """
+    never = jnp.zeros_like(rollout.is_over)
+    following = jnp.concatenate([rollout.next_value[1:], rollout.next_value[-1:]])
+    next_value = jnp.where(rollout.is_over, following, rollout.next_value)
+    return rollout._replace(terminated=never, is_over=never, next_value=next_value)

@@ -5,18 +5,80 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from dorax.agents.explorers.protocol import Inputs, Look, Visited
+from dorax.core.bonuses import Bonus
 from dorax.core.counters import SharedCounter
+from dorax.features.codes import Code, Encoder
 
 Tables = Float[Array, "tables entries actions"]
 
 
-class Visited(NamedTuple):
+class Counted(NamedTuple):
+    """State of `CountTables`.
+
+    Attributes:
+        counts: the count tables.
+        book: what the encoder has learned.
+    """
+
+    counts: Tables
+    book: Any
+
+
+class CountTables(eqx.Module):
+    """Explorer that counts in tables over codes of the observations.
+
+    Attributes:
+        counter: how visits are counted.
+        bonus: bonus of a count, or None.
+        encoder: finds the entries of observations.
+        actions: number of actions.
+    """
+
+    counter: SharedCounter
+    bonus: Bonus | None
+    encoder: Encoder[Any]
+    actions: int = eqx.field(static=True)
+
+    def init(self, key: PRNGKeyArray) -> Counted:
+        counts = jnp.zeros((self.encoder.tables, self.encoder.entries, self.actions))
+        return Counted(counts, self.encoder.init(key))
+
+    def look(self, state: Counted, x: Inputs) -> Look:
+        code = self.encoder.encode(state.book, x)
+        return Look(code, counts_of(state.counts, code.entries))
+
+    def are_same(self, features: Code) -> Bool[Array, "games games"]:
+        return are_same(features.entries)
+
+    def observe(self, state: Counted, visited: Visited) -> tuple[Counted, Float[Array, " games"], None]:
+        arrived = visited.arrived
+        assert arrived.counts is not None
+        successor = jnp.take_along_axis(arrived.counts, visited.next_action[:, None], axis=1)[:, 0]
+        successor = jnp.where(visited.terminated, jnp.inf, successor)
+        entries = self.encoder.current(state.book, visited.features)
+        pairs = Pairs(entries, visited.action, visited.is_visit, successor)
+        counts, count = counted(self.counter, state.counts, pairs)
+        arrives = visited.is_visit | visited.is_start
+        book = self.encoder.visited(state.book, arrived.features, visited.next_x, arrives)
+        bonus = jnp.zeros_like(count) if self.bonus is None else self.bonus(count, self.counter.rate())
+        return Counted(counts, book), bonus, None
+
+    def update(self, state: Counted, rows: None, key: PRNGKeyArray, learns: Bool[Array, ""]) -> Counted:
+        """Make room in the encoder's book if it is full."""
+        del rows, key
+        book, counts = self.encoder.tidied(state.book, state.counts, learns)
+        return Counted(counts, book)
+
+
+class Pairs(NamedTuple):
     """Pairs that the games of a learner visited in one step.
 
     Attributes:
@@ -54,7 +116,7 @@ def are_same(entries: Int[Array, "games tables"]) -> Bool[Array, "games games"]:
     return jnp.all(entries[:, None] == entries[None], axis=2)
 
 
-def counted(counter: SharedCounter, tables: Tables, visits: Visited) -> tuple[Tables, Float[Array, " games"]]:
+def counted(counter: SharedCounter, tables: Tables, visits: Pairs) -> tuple[Tables, Float[Array, " games"]]:
     """Count the visits that the games made at the same time.
 
     Visits of the same pair are counted once for all: their rises add up, and a fall towards their successors, the mean

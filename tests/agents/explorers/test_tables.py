@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dorax import EValues, Visits
-from dorax.agents.parallel.counting import Visited, are_same, counted, counts_of
+from dorax.agents.explorers.tables import Pairs, are_same, counted, counts_of
 from dorax.core import count_after_visits, next_count
 
 RATE, DISCOUNT = 0.4, 0.9
@@ -17,7 +17,7 @@ def visited(entries, action, successor_count, is_visit=None):
     entries = jnp.asarray(entries)
     entries = entries[:, None] if entries.ndim == 1 else entries
     is_visit = jnp.ones(len(entries), bool) if is_visit is None else jnp.asarray(is_visit)
-    return Visited(entries, jnp.asarray(action), is_visit, jnp.asarray(successor_count, float))
+    return Pairs(entries, jnp.asarray(action), is_visit, jnp.asarray(successor_count, float))
 
 
 def random_tables(tables=1, entries=6, actions=3):
@@ -103,6 +103,6 @@ def test_counts_stay_finite_and_are_never_negative():
         entries = jax.random.randint(keys[0], (16, 1), 0, 6)
         action = jax.random.randint(keys[1], (16,), 0, 3)
         successor = jnp.where(jax.random.uniform(keys[2], (16,)) < 0.2, jnp.inf, jnp.min(tables[0, i % 6]))
-        tables, _ = step(E_VALUES, tables, Visited(entries, action, jnp.ones(16, bool), successor))
+        tables, _ = step(E_VALUES, tables, Pairs(entries, action, jnp.ones(16, bool), successor))
     assert np.isfinite(tables).all()
     assert (tables >= 0).all()
