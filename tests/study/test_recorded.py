@@ -16,7 +16,16 @@ from dorax import InvalidInput
 from dorax.files import claiming
 from dorax.study import archive, provenance, repository
 from dorax.study.claims import Claim, Estimate, judged
-from dorax.study.experiment import FIRST_TUNING_SEED, Condition, Experiment, Measure, Recorded, Size
+from dorax.study.experiment import (
+    FIRST_TUNING_SEED,
+    Condition,
+    Experiment,
+    Fitted,
+    Measure,
+    Recorded,
+    RecordedTogether,
+    Size,
+)
 from dorax.study.report import write_report
 from dorax.study.results import NotRun, RunOptions, load, run
 from dorax.study.statistics import Interval
@@ -351,7 +360,9 @@ def tuned_run(settings, seeds, job):
 def tuned(scales=(0.5, 1.0, 1.2), fingerprint=acts_as_recorded, claims=()):
     """An experiment of which tuning alone is recorded."""
     measure = Measure("a return of one half", lost, 0.5, fitted_by="area")
-    condition = Condition("shy", tuned_run, {"scale": scales}, measure=measure, tuning_fingerprint=fingerprint)
+    condition = Condition(
+        "shy", tuned_run, {"scale": scales}, measure=measure, recorded=RecordedTogether(fingerprint, tuning_only=True)
+    )
     return Experiment("fig", "a title", "", lambda size: [condition], list(claims), draw_something, 1, size=FULL)
 
 
@@ -409,6 +420,46 @@ def test_recorded_tuning_counts_while_todays_code_reproduces_its_fingerprint(fin
     run("game", experiment, FULL, store, ignore)
     (row,) = write_report({"game": experiment}, store)
     assert "remark" not in row if is_known else "tuning recorded by earlier code" in row["remark"]
+
+
+def together():
+    """An experiment whose settings and seeds run in one call, and another that takes its setting from the first."""
+    measure = Measure("a return of one half", lost, 0.5, fitted_by="area")
+    record = RecordedTogether(acts_as_recorded)
+    scales = {"scale": (0.5, 1.0, 1.2)}
+    here = Condition("shy", tuned_run, scales, measure=measure, recorded=record)
+    there = Condition("shy elsewhere", tuned_run, measure=measure, recorded=record, fitted=Fitted("game", [here]))
+    return {
+        name: Experiment("fig", "a title", "", lambda size, each=each: [each], [], draw_something, 1, size=FULL)
+        for name, each in (("game", here), ("other", there))
+    }
+
+
+def test_all_runs_of_a_condition_can_be_recorded_together(store, tmp_path):
+    TUNED.clear()
+    game = together()["game"]
+    assert game.is_recorded
+    results = run("game", game, FULL, store, ignore)
+    assert [settings for settings, _ in TUNED] == [3, 1]
+    assert results["shy"].data().record_return.dims == ("seed", "record")
+    record(store, tmp_path)
+    again = load("game", game, store)
+    assert again["shy"].data().record_return.values.tolist() == [[0, 1], [0, 1]]
+    assert len(again["shy"].commits) == 1
+    assert len(TUNED) == 2
+    (tmp_path / "results" / "game" / "shy-reported.nc").unlink()
+    with pytest.raises(NotRun):
+        load("game", game, Store(tmp_path / "nowhere"))
+
+
+def test_a_condition_can_take_its_setting_from_the_tuning_of_another_experiment(store):
+    TUNED.clear()
+    other = together()["other"]
+    results = run("other", other, FULL, store, ignore)
+    assert [settings for settings, _ in TUNED] == [3, 1], "the tuning runs it depends on are made first"
+    assert results["shy elsewhere"].choices["step"].setting == {"scale": 1.0}
+    run("game", together()["game"], FULL, store, ignore)
+    assert [settings for settings, _ in TUNED] == [3, 1, 1], "they are found by the experiment that they belong to"
 
 
 def test_a_command_is_recorded_without_its_output_folder():

@@ -17,7 +17,18 @@ from dorax.envs import SparseMountainCar
 from dorax.experiments._continuous_agents import count, logistic, successes
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, by_axes, faster
-from dorax.study.experiment import Answer, Axis, Condition, Experiment, Finding, Measure, Setting, Size, Table
+from dorax.study.experiment import (
+    Answer,
+    Axis,
+    Condition,
+    Experiment,
+    Finding,
+    Measure,
+    RecordedTogether,
+    Setting,
+    Size,
+    Table,
+)
 from dorax.study.measures import held, times_to_threshold
 from dorax.study.results import Results
 from dorax.study.statistics import Interval, difference_of_means, mean, median
@@ -83,7 +94,7 @@ def conditions(size: Size) -> list[Condition]:
             Training(agent, SparseMountainCar(), episodes, steps, test_every=TEST_EVERY),
             grid,
             measure=GREEDY,
-            tuning_fingerprint=partial(fingerprint, agent),
+            recorded=RecordedTogether(partial(fingerprint, agent), tuning_only=True),
         )
         for name, (agent, grid) in chosen.items()
     ]

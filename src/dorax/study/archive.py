@@ -1,9 +1,9 @@
 """The results of an experiment's conditions: how they are found, run and stored.
 
 Results are stored under a key of the code, settings and seeds that produced them, with all settings and seeds of
-a condition in one file. Recorded conditions have one file per setting and seed, in the store or committed in
-`results/<experiment>/`; several processes can work on them at the same time. If only the tuning of a condition is
-recorded, its summary is one file.
+a condition in one file. Recorded conditions are in the store or committed in `results/<experiment>/`, with one file
+per setting and seed, or one for tuning and one for the reported runs; several processes can work on them at the same
+time.
 """
 
 # xarray: typed in part only.
@@ -25,7 +25,7 @@ import xarray as xr
 
 from dorax.files import claiming
 from dorax.study import measures, repository
-from dorax.study.experiment import FIRST_TUNING_SEED, Condition, Job, Progress, Setting, Size
+from dorax.study.experiment import FIRST_TUNING_SEED, Condition, Job, Progress, Recorded, Setting, Size
 from dorax.study.fitting import settings_of
 from dorax.study.identity import describe, key_of
 from dorax.study.provenance import provenance
@@ -56,23 +56,24 @@ class Piece:
     @property
     def is_recorded(self) -> bool:
         """Whether it may be taken from `results/`."""
-        return self.condition.recorded is not None or self._is_recorded_tuning
+        return self.condition.records(self.is_tuning)
 
     @property
-    def _is_recorded_tuning(self) -> bool:
-        return self.is_tuning and self.condition.tuning_fingerprint is not None
+    def is_single(self) -> bool:
+        """Whether it is one run, stored by itself."""
+        return isinstance(self.condition.recorded, Recorded)
 
     @property
     def label(self) -> str:
         """Name to show while the piece runs."""
-        if self.condition.recorded is None:
+        if not self.is_single:
             return f"{self.condition.name} tuning" if self.is_tuning else self.condition.name
         return ", ".join(filter(None, (self.condition.name, in_words(self.settings[0]), f"seed {self.seeds[0]}")))
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """Everything that the result of a recorded piece depends on, except the code."""
-        if self.condition.recorded is not None:
+        if isinstance(self.condition.recorded, Recorded):
             return self.condition.recorded.identity(self.settings[0], self.seeds[0])
         run = describe((self.condition.run, self.condition.measure))
         return {"run": run, "settings": list(self.settings), "seeds": list(self.seeds)}
@@ -106,6 +107,14 @@ class Archive:
             return []
         seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + self._size.tuning_seeds)
         return self._pieces(condition, settings, seeds, is_tuning=True)
+
+    def of(self, experiment: str) -> Archive:
+        """Return the archive of another experiment in the same store.
+
+        Args:
+            experiment: its name.
+        """
+        return self if experiment == self.experiment else Archive(experiment, self._size, self._store)
 
     def reported(self, condition: Condition, settings: Sequence[Setting]) -> list[Piece]:
         """List the reported runs of a condition.
@@ -157,8 +166,8 @@ class Archive:
         with claiming(piece.path) as is_ours:
             if not is_ours or self.find(piece) is not None:
                 return False
-            if piece.condition.recorded is not None:
-                piece.condition.recorded.check_machine()
+            assert piece.condition.recorded is not None
+            piece.condition.recorded.check_machine()
             self._run(piece, watch, keep_replay)
             return True
 
@@ -192,31 +201,31 @@ class Archive:
         if not settings:
             return []
         size = "" if self._size.is_full else "quick"
-        if condition.recorded is None and is_tuning and condition.tuning_fingerprint is not None:
-            path = self._store.path(self.experiment, f"{condition.name} {size}", "tuning")
-            return [Piece(condition, settings, seeds, path, is_tuning)]
-        if condition.recorded is None:
+        if isinstance(condition.recorded, Recorded):
+            return [
+                Piece(
+                    condition,
+                    [setting],
+                    [seed],
+                    self._store.path(self.experiment, f"{condition.name} {in_words(setting)} {size}", str(seed)),
+                    is_tuning,
+                )
+                for setting in settings
+                for seed in seeds
+            ]
+        if condition.records(is_tuning):
+            path = self._store.path(self.experiment, f"{condition.name} {size}", "tuning" if is_tuning else "reported")
+        else:
             reduce = partial(measures.summary, measure=condition.measure) if is_tuning else None
             key = key_of((condition.run, list(settings), list(seeds), reduce, versions()))
             path = self._store.path(self.experiment, f"{condition.name} {'tuning' if is_tuning else ''}", key)
-            return [Piece(condition, settings, seeds, path, is_tuning)]
-        return [
-            Piece(
-                condition,
-                [setting],
-                [seed],
-                self._store.path(self.experiment, f"{condition.name} {in_words(setting)} {size}", str(seed)),
-                is_tuning,
-            )
-            for setting in settings
-            for seed in seeds
-        ]
+        return [Piece(condition, settings, seeds, path, is_tuning)]
 
     def _run(self, piece: Piece, watch: Watch, keep_replay: bool) -> None:
         condition, began = piece.condition, time.perf_counter()
         job = Job(watch(piece.label), piece.path.with_suffix(""), keep_replay)
         data = condition.run(piece.settings, piece.seeds, job)
-        if condition.recorded is not None:
+        if piece.is_single:
             data = data.isel(setting=0, seed=0, drop=True).assign_attrs(seed=piece.seeds[0])
         elif piece.is_tuning:
             data = measures.summary(data, condition.measure)

@@ -25,11 +25,13 @@ __all__ = [
     "Condition",
     "Experiment",
     "Finding",
+    "Fitted",
     "Grid",
     "Job",
     "Measure",
     "Progress",
     "Recorded",
+    "RecordedTogether",
     "Run",
     "Setting",
     "Size",
@@ -132,11 +134,45 @@ class Recorded:
 
 
 @dataclass(frozen=True)
+class RecordedTogether:
+    """How to store and check a condition whose settings and seeds are run in one call, side by side on a device.
+
+    Tuning is stored as a summary, in one file, and all reported runs in another, in the output folder or committed in
+    `results/<experiment>/`. A file is used if its run, settings and seeds match. Whether the current code would still
+    produce it is checked by a fingerprint, the outcome of a short run.
+
+    Attributes:
+        fingerprint: computes the outcome of a short run on the CPU at a setting; raises `InvalidInput` if it cannot.
+        tuning_only: whether the reported runs are made on every machine, and only tuning is recorded.
+        priority: conditions with lower numbers run first, tuning included.
+        check_machine: raises `InvalidInput` on a machine that cannot run this condition.
+    """
+
+    fingerprint: Callable[[Setting], Mapping[str, Any]]
+    tuning_only: bool = False
+    priority: int = 0
+    check_machine: Callable[[], None] = _runs_anywhere
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Tuning runs of other conditions, which choose the setting of a condition that has none of its own.
+
+    Attributes:
+        experiment: name of their experiment.
+        conditions: these conditions, with the same grid. Of several, each ranks the settings; the one with the lowest
+            sum of ranks is chosen.
+    """
+
+    experiment: str
+    conditions: Sequence[Condition]
+
+
+@dataclass(frozen=True)
 class Condition:
     """One agent of an experiment: how to run it, what to fit, and where to store the results.
 
-    By default results are computed on this machine and stored under a key of the code and settings. If tuning takes
-    too long for that, it can be recorded by itself: a summary of all tuning runs, one file in `results/<experiment>/`.
+    By default results are computed on this machine and stored under a key of the code and settings.
 
     Attributes:
         name: unique within the experiment.
@@ -146,8 +182,7 @@ class Condition:
         limits: values that a parameter cannot exceed. Other choices at the edge of a grid are reported.
         measure: what settings are fitted by.
         recorded: how results are recorded in `results/`, if they are.
-        tuning_fingerprint: given if tuning alone is recorded: computes, on the CPU, the outcome of a short run at a
-            setting, which tells whether the current code would still produce the recorded summary.
+        fitted: whose tuning runs choose the setting; by default its own.
     """
 
     name: str
@@ -155,13 +190,28 @@ class Condition:
     grid: Grid = field(default_factory=dict[str, Sequence[float]])
     limits: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
     measure: Measure = Q_ERROR
-    recorded: Recorded | None = None
-    tuning_fingerprint: Callable[[Setting], Mapping[str, Any]] | None = None
+    recorded: Recorded | RecordedTogether | None = None
+    fitted: Fitted | None = None
 
     @property
     def fingerprint(self) -> Callable[[Setting], Mapping[str, Any]] | None:
         """The fingerprint of the runs that are recorded, if they have one."""
-        return self.tuning_fingerprint if self.recorded is None else self.recorded.fingerprint
+        return None if self.recorded is None else self.recorded.fingerprint
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the reported runs are recorded."""
+        return self.records(is_tuning=False)
+
+    def records(self, is_tuning: bool) -> bool:
+        """Return whether some of its runs are recorded.
+
+        Args:
+            is_tuning: whether the tuning runs are meant, or the reported ones.
+        """
+        if isinstance(self.recorded, RecordedTogether):
+            return is_tuning or not self.recorded.tuning_only
+        return self.recorded is not None
 
     def seeds(self, size: Size) -> Sequence[int]:
         """Return the reported seeds.
@@ -172,7 +222,7 @@ class Condition:
         Returns:
             The seeds.
         """
-        own = None if self.recorded is None else self.recorded.seeds
+        own = self.recorded.seeds if isinstance(self.recorded, Recorded) else None
         return range(size.seeds) if own is None else own
 
 
@@ -213,7 +263,7 @@ class Experiment:
     @property
     def is_recorded(self) -> bool:
         """Whether some of its full-size results are recorded instead of computed on every machine."""
-        return any(condition.recorded is not None for condition in self.conditions(self.size))
+        return any(condition.is_recorded for condition in self.conditions(self.size))
 
     def extent(self, size: Size) -> str:
         """Describe the number of reported runs.

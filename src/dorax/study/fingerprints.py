@@ -43,7 +43,7 @@ def checked(name: str, experiment: Experiment, results: Results, store: Store, s
 
     def remark(result: ConditionResult) -> str:
         commits, recorded = ", ".join(result.commits), _recorded(name, result)
-        made = "recorded" if conditions[result.name].recorded is not None else "tuning recorded"
+        made = "recorded" if conditions[result.name].is_recorded else "tuning recorded"
         if recorded is None:
             return f"{made} by commit {commits}, not checked against the current code: no fingerprint is recorded"
         try:

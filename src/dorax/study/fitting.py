@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
 from dorax.study.experiment import Axis, Condition, Grid
+from dorax.study.measures import Measure
 from dorax.study.statistics import median
+
+Score = tuple[float, float, float]  # median time, share of runs that reached the threshold, area
 
 
 @dataclass(frozen=True)
@@ -45,28 +48,26 @@ def settings_of(grid: Grid) -> list[dict[str, float]]:
     return [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
 
 
-def choose(condition: Condition, summary: xr.Dataset, axis: Axis) -> Choice:
-    """Choose the best setting of a condition's grid.
+def choose(tuned: Sequence[tuple[Condition, xr.Dataset]], axis: Axis) -> Choice:
+    """Choose the best setting of a grid.
 
     The best setting has the shortest median time to the threshold; ties go to the most runs that reach it, then to the
-    smallest area. A measure that is fitted by area uses the area alone.
+    smallest area. A measure that is fitted by area uses the area alone. Of several conditions, each ranks the settings
+    in this way, and the lowest sum of ranks wins; ties go to the setting that is best for the first condition.
 
     Args:
-        condition: has the grid, its limits and the measure.
-        summary: `measures.summary` of the tuning runs.
+        tuned: conditions with the same grid, each with the `measures.summary` of its tuning runs.
         axis: whether time is counted in episodes or in steps.
 
     Returns:
-        The choice.
+        The choice. Of several conditions, scores are means.
     """
-    is_reached = summary[f"reached_by_{axis}"].values
-    time = median(np.where(is_reached, summary[f"time_by_{axis}"].values, np.inf))
-    reached = is_reached.mean(axis=1)
-    # Ten digits: the rest is rounding error, which differs between machines.
-    area = [float(f"{mean:.10g}") for mean in summary[f"area_by_{axis}"].values.mean(axis=1)]
+    each = [_scored(condition, summary, axis) for condition, summary in tuned]
+    ranks = [_ranks(scores, condition.measure) for (condition, _), scores in zip(tuned, each, strict=True)]
+    total = np.sum(ranks, axis=0)
+    best = min(range(len(total)), key=lambda i: (total[i], ranks[0][i]))
+    condition = tuned[0][0]
     settings = settings_of(condition.grid)
-    is_by_area = condition.measure.fitted_by == "area"
-    best = min(range(len(settings)), key=lambda i: (area[i],) if is_by_area else (time[i], -reached[i], area[i]))
     chosen = settings[best]
     at_edge = [
         name
@@ -75,5 +76,21 @@ def choose(condition: Condition, summary: xr.Dataset, axis: Axis) -> Choice:
         and chosen[name] in (min(values), max(values))
         and chosen[name] not in condition.limits.get(name, ())
     ]
-    scores = [(settings[i], float(time[i]), float(reached[i]), area[i]) for i in range(len(settings))]
-    return Choice(chosen, scores, at_edge, is_by_area)
+    scores = [(setting, *map(float, np.mean(rows, axis=0))) for setting, *rows in zip(settings, *each, strict=True)]
+    return Choice(chosen, scores, at_edge, condition.measure.fitted_by == "area")
+
+
+def _scored(condition: Condition, summary: xr.Dataset, axis: Axis) -> list[Score]:
+    """Compute the median time, the share of runs that reached the threshold, and the area, for every setting."""
+    is_reached = summary[f"reached_by_{axis}"].values
+    time = median(np.where(is_reached, summary[f"time_by_{axis}"].values, np.inf))
+    # Ten digits: the rest is rounding error, which differs between machines.
+    area = [float(f"{mean:.10g}") for mean in summary[f"area_by_{axis}"].values.mean(axis=1)]
+    return [(float(t), float(r), a) for t, r, a in zip(time, is_reached.mean(axis=1), area, strict=True)]
+
+
+def _ranks(scores: Sequence[Score], measure: Measure) -> list[int]:
+    """Return the place of every setting; equal settings share the best of their places."""
+    is_by_area = measure.fitted_by == "area"
+    keys = [(area,) if is_by_area else (time, -reached, area) for time, reached, area in scores]
+    return [sorted(keys).index(key) for key in keys]

@@ -130,7 +130,8 @@ def run(
         archive.forget(conditions)
     is_done = False
     while not is_done:  # repeat: meanwhile other processes may have finished tuning runs that a fit depends on
-        made = [archive.make(piece, watch, options.keep_replay) for piece in _pieces_in_order(conditions, archive)]
+        pieces = _pieces_in_order(conditions, archive)
+        made = [its.make(piece, watch, options.keep_replay) for its, piece in pieces]
         is_done = not any(made)
     _remember_size(name, size, store)
     try:
@@ -190,33 +191,43 @@ def _size_path(name: str, store: Store) -> Path:
     return store.folder / "data" / name / "size.json"
 
 
-def _pieces_in_order(conditions: Sequence[Condition], archive: Archive) -> Iterator[Piece]:
+def _pieces_in_order(conditions: Sequence[Condition], archive: Archive) -> Iterator[tuple[Archive, Piece]]:
     """Yield all pieces by priority: first the tuning runs, then the reported runs of conditions that can be fitted."""
     for priority in sorted({_priority(condition) for condition in conditions}):
         group = [condition for condition in conditions if _priority(condition) == priority]
         for condition in group:
-            yield from archive.tuning(condition)
+            for its, tuned in _tuned(condition, archive):
+                yield from ((its, piece) for piece in its.tuning(tuned))
         reported: list[Piece] = []
         for condition in group:
             settings = _reported_settings(condition, _choices(condition, archive))
             reported += archive.reported(condition, settings)
-        yield from sorted(reported, key=lambda piece: piece.seeds[0])
+        yield from ((archive, piece) for piece in sorted(reported, key=lambda piece: piece.seeds[0]))
 
 
 def _priority(condition: Condition) -> int:
     return 0 if condition.recorded is None else condition.recorded.priority
 
 
+def _tuned(condition: Condition, archive: Archive) -> list[tuple[Archive, Condition]]:
+    """Return the conditions whose tuning runs choose the setting, with their archives."""
+    if condition.fitted is None:
+        return [(archive, condition)]
+    return [(archive.of(condition.fitted.experiment), each) for each in condition.fitted.conditions]
+
+
 def _choices(condition: Condition, archive: Archive) -> dict[Axis, Choice] | None:
     """Return the setting chosen for each axis; empty if there is nothing to fit, None if tuning runs are missing."""
-    pieces = archive.tuning(condition)
-    if not pieces:
-        return {}
-    found = [data for piece in pieces if (data := archive.find(piece)) is not None]
-    if len(found) < len(pieces):
-        return None
-    summary = found[0] if condition.recorded is None else _summary(condition, pieces, found)
-    return {axis: choose(condition, summary, axis) for axis in AXES}
+    tuned: list[tuple[Condition, xr.Dataset]] = []
+    for its, each in _tuned(condition, archive):
+        pieces = its.tuning(each)
+        if not pieces:
+            return {}
+        found = [data for piece in pieces if (data := its.find(piece)) is not None]
+        if len(found) < len(pieces):
+            return None
+        tuned.append((each, _summary(each, pieces, found) if pieces[0].is_single else found[0]))
+    return {axis: choose(tuned, axis) for axis in AXES}
 
 
 def _summary(condition: Condition, pieces: Sequence[Piece], found: Sequence[xr.Dataset]) -> xr.Dataset:
@@ -224,7 +235,7 @@ def _summary(condition: Condition, pieces: Sequence[Piece], found: Sequence[xr.D
     summaries: list[xr.Dataset] = []
     for number, setting in enumerate(settings_of(condition.grid)):
         chosen = [i for i, piece in enumerate(pieces) if piece.settings[0] == setting]
-        runs = _side_by_side([pieces[i] for i in chosen], [found[i] for i in chosen])
+        runs = _side_by_side([found[i].assign_coords(seed=pieces[i].seeds[0]) for i in chosen])
         summaries.append(measures.summary(runs.expand_dims(setting=[number]), condition.measure))
     return xr.concat(summaries, "setting")
 
@@ -247,7 +258,7 @@ def _collect(conditions: Sequence[Condition], size: Size, archive: Archive) -> R
         choices = _choices(condition, archive)
         pieces = archive.reported(condition, _reported_settings(condition, choices))
         found = [data for piece in pieces if (data := archive.find(piece)) is not None]
-        if condition.recorded is None:
+        if not condition.is_recorded:
             if not found:
                 raise NotRun(f"{archive.experiment}: {condition.name} has not been run")
             results[condition.name] = _made_here(condition, choices or {}, pieces[0], archive)
@@ -255,9 +266,10 @@ def _collect(conditions: Sequence[Condition], size: Size, archive: Archive) -> R
         if choices is None:
             missing.append(f"{condition.name} (tuning)")
             continue
-        absent = [str(piece.seeds[0]) for piece in pieces if archive.find(piece) is None]
+        absent = [piece for piece in pieces if archive.find(piece) is None]
         if absent:
-            missing.append(f"{condition.name} (seed {', '.join(dict.fromkeys(absent))})")
+            seeds = dict.fromkeys(str(piece.seeds[0]) for piece in absent)
+            missing.append(f"{condition.name} ({'seed ' + ', '.join(seeds) if absent[0].is_single else 'all seeds'})")
         result = _recorded(condition, choices, pieces, archive)
         if result is not None:
             results[condition.name] = result
@@ -267,11 +279,8 @@ def _collect(conditions: Sequence[Condition], size: Size, archive: Archive) -> R
 
 
 def _made_here(condition: Condition, choices: Mapping[Axis, Choice], piece: Piece, archive: Archive) -> ConditionResult:
-    data = archive.find(piece)
-    assert data is not None
-    index = {axis: list(piece.settings).index(choices[axis].setting) if choices else 0 for axis in AXES}
-    by_axis: dict[Axis, xr.Dataset] = {axis: data.isel(setting=index[axis]) for axis in AXES}
-    tuning = [archive.find(each) for each in archive.tuning(condition) if each.is_recorded]
+    by_axis: dict[Axis, xr.Dataset] = {axis: _runs_of_axis(choices, axis, [piece], archive)[0] for axis in AXES}
+    tuning = [its.find(each) for its, tuned in _tuned(condition, archive) for each in its.tuning(tuned)]
     recorded = [data for data in tuning if data is not None and RECORDED in data.attrs]
     return ConditionResult(
         condition.name,
@@ -287,15 +296,13 @@ def _recorded(
     condition: Condition, choices: Mapping[Axis, Choice], pieces: Sequence[Piece], archive: Archive
 ) -> ConditionResult | None:
     """Return the runs that exist; None if an axis has none."""
-    by_axis: dict[Axis, xr.Dataset] = {}
-    used: list[xr.Dataset] = []
-    for axis in AXES:
-        wanted = [piece for piece in pieces if not choices or piece.settings[0] == choices[axis].setting]
-        found = [(piece, data) for piece in wanted if (data := archive.find(piece)) is not None]
-        if not found:
-            return None
-        by_axis[axis] = _side_by_side(*zip(*found, strict=True))
-        used += [data for _, data in found]
+    runs = {axis: _runs_of_axis(choices, axis, pieces, archive) for axis in AXES}
+    if not all(runs.values()):
+        return None
+    used = [data for found in runs.values() for data in found]
+    by_axis: dict[Axis, xr.Dataset] = {
+        axis: _side_by_side(found) if pieces[0].is_single else found[0] for axis, found in runs.items()
+    }
     return ConditionResult(
         condition.name,
         by_axis,
@@ -306,15 +313,28 @@ def _recorded(
     )
 
 
+def _runs_of_axis(
+    choices: Mapping[Axis, Choice], axis: Axis, pieces: Sequence[Piece], archive: Archive
+) -> list[xr.Dataset]:
+    """Return the runs that exist at the setting chosen for an axis: one by one, or all seeds in one dataset."""
+    found: list[xr.Dataset] = []
+    for piece in pieces:
+        data = archive.find(piece)
+        if data is None or (choices and choices[axis].setting not in piece.settings):
+            continue
+        index = list(piece.settings).index(choices[axis].setting) if choices else 0
+        found.append(data.assign_coords(seed=piece.seeds[0]) if piece.is_single else data.isel(setting=index))
+    return found
+
+
 def _commits(recorded: Sequence[xr.Dataset]) -> list[str]:
     return list(dict.fromkeys(str(data.attrs["commit"])[:12] for data in recorded))
 
 
-def _side_by_side(pieces: Sequence[Piece], runs: Sequence[xr.Dataset]) -> xr.Dataset:
+def _side_by_side(runs: Sequence[xr.Dataset]) -> xr.Dataset:
     """Combine runs along the dimension seed, padding shorter ones with NaN."""
-    seeds = xr.IndexVariable("seed", [piece.seeds[0] for piece in pieces])
     numbered = [run.assign_coords({dim: range(size) for dim, size in run.sizes.items()}) for run in runs]
-    return xr.concat(numbered, seeds, join="outer", combine_attrs="drop")
+    return xr.concat(numbered, "seed", join="outer", combine_attrs="drop")
 
 
 def _seconds(pieces: Sequence[Piece], archive: Archive) -> float:
