@@ -76,7 +76,8 @@ def choose(tuned: Sequence[tuple[Condition, xr.Dataset]], axis: Axis) -> Choice:
         and chosen[name] in (min(values), max(values))
         and chosen[name] not in condition.limits.get(name, ())
     ]
-    scores = [(setting, *map(float, np.mean(rows, axis=0))) for setting, *rows in zip(settings, *each, strict=True)]
+    means = np.mean(each, axis=0).tolist()
+    scores = [(setting, time, reached, area) for setting, (time, reached, area) in zip(settings, means, strict=True)]
     return Choice(chosen, scores, at_edge, condition.measure.fitted_by == "area")
 
 

@@ -296,7 +296,7 @@ def _recorded(
     condition: Condition, choices: Mapping[Axis, Choice], pieces: Sequence[Piece], archive: Archive
 ) -> ConditionResult | None:
     """Return the runs that exist; None if an axis has none."""
-    runs = {axis: _runs_of_axis(choices, axis, pieces, archive) for axis in AXES}
+    runs: dict[Axis, list[xr.Dataset]] = {axis: _runs_of_axis(choices, axis, pieces, archive) for axis in AXES}
     if not all(runs.values()):
         return None
     used = [data for found in runs.values() for data in found]
