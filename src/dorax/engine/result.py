@@ -46,7 +46,6 @@ _WORDS = {
     "record_q_loss": ("mean squared error of Q", "reward²"),
     "record_e_loss": ("mean squared error of the counter", ""),
     "test_step": ("steps before the test", "steps"),
-    "interval": ("steps at the end of the interval", "steps"),
     "greedy_return": ("mean return of games that play greedily", "reward"),
     "exploring_return": ("mean return of games that explore", "reward"),
     "snapshot": ("training episodes before the snapshot", "episodes"),
@@ -176,7 +175,6 @@ def dataset(
         for variable, values in probe.summary(state).items():
             further = () if np.ndim(values) <= 2 else probe.dims(variable)
             data[variable] = ((*dims[: min(np.ndim(values), 2)], *further), values)
-        data = data.assign_coords(probe.coords() if hasattr(probe, "coords") else {})
     if recording.test_every is not None and lanes.tests is not None:
         test = recording.test_every * np.arange(1, len(episode) // recording.test_every + 1)
         is_tested = test <= lanes.episode[..., None]

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from dorax.engine.protocols import Change, Step
 
-_MOST_INTERVALS = 100
+_RECORDS = 100
 _KINDS = ("greedy", "exploring")
 
 
@@ -25,22 +25,22 @@ class ReturnsState(NamedTuple):
     Attributes:
         running: return of each game's episode so far.
         steps: number of steps of the run so far.
-        sums: sum of returns and number of episodes, by interval and kind of game.
+        sums: sum of returns and number of episodes, by record and kind of game.
     """
 
     running: Float[Array, " games"]
     steps: Int[Array, ""]
-    sums: Float[Array, "intervals kinds 2"]
+    sums: Float[Array, "records kinds 2"]
 
 
 class GameReturns(eqx.Module):
-    """Mean return of the episodes that ended in an interval of steps: of games that play greedily, and of the others.
+    """Mean return of the episodes that ended since the last record: of games that play greedily, and of the others.
 
     Attributes:
         games: number of games.
         greedy_games: number of games that play greedily, the first ones.
-        size: number of steps of an interval.
-        intervals: number of intervals.
+        size: number of steps between records.
+        records: number of records.
         columns: empty, because the probe adds nothing to the record of an episode.
         marks: None, because the probe takes no snapshots.
     """
@@ -48,7 +48,7 @@ class GameReturns(eqx.Module):
     games: int = eqx.field(static=True)
     greedy_games: int = eqx.field(static=True)
     size: int = eqx.field(static=True)
-    intervals: int = eqx.field(static=True)
+    records: int = eqx.field(static=True)
     columns: tuple[str, ...] = eqx.field(default=(), static=True)
     marks: None = eqx.field(default=None, static=True)
 
@@ -64,23 +64,23 @@ class GameReturns(eqx.Module):
         Returns:
             The probe.
         """
-        size = -(-steps // _MOST_INTERVALS)
+        size = -(-steps // _RECORDS)
         return cls(games, greedy_games, size, -(-steps // size))
 
     def init(self, algorithm: Any, memory: Any) -> ReturnsState:
         return ReturnsState(
-            jnp.zeros(self.games), jnp.zeros((), jnp.int32), jnp.zeros((self.intervals, len(_KINDS), 2))
+            jnp.zeros(self.games), jnp.zeros((), jnp.int32), jnp.zeros((self.records, len(_KINDS), 2))
         )
 
     def watch(self, state: ReturnsState, step: Step, change: Change | None, observation: Any) -> ReturnsState:
         running = state.running + jnp.where(step.learns, step.reward, 0.0)
         is_over = step.learns & (step.terminated | step.truncated)
         steps = state.steps + jnp.sum(step.learns, dtype=jnp.int32)
-        interval = jnp.clip((steps - 1) // self.size, 0, self.intervals - 1)
+        record = jnp.clip((steps - 1) // self.size, 0, self.records - 1)
         is_greedy = jnp.arange(self.games) < self.greedy_games
         ended = jnp.stack([is_over & is_greedy, is_over & ~is_greedy])
         found = jnp.stack([jnp.sum(jnp.where(ended, running, 0.0), axis=1), jnp.sum(ended, axis=1)], axis=1)
-        return ReturnsState(jnp.where(is_over, 0.0, running), steps, state.sums.at[interval].add(found))
+        return ReturnsState(jnp.where(is_over, 0.0, running), steps, state.sums.at[record].add(found))
 
     def record(self, state: ReturnsState) -> tuple[Float[Array, ""], ...]:
         return ()
@@ -91,12 +91,9 @@ class GameReturns(eqx.Module):
     def summary(self, state: Any) -> Mapping[str, Any]:
         total, episodes = np.moveaxis(np.asarray(state.sums, np.float64), -1, 0)
         mean = np.where(episodes > 0, total / np.maximum(episodes, 1), np.nan)
-        return {f"{kind}_return": mean[..., i] for i, kind in enumerate(_KINDS)}
+        steps = np.broadcast_to(self.size * np.arange(1, self.records + 1.0), mean.shape[:-1])
+        return {"record_step": steps, **{f"{kind}_return": mean[..., i] for i, kind in enumerate(_KINDS)}}
 
     def dims(self, name: str) -> tuple[str, ...]:
         del name
-        return ("interval",)
-
-    def coords(self) -> Mapping[str, np.ndarray]:
-        """Return the coordinates of its dimensions: the steps at the end of each interval."""
-        return {"interval": self.size * np.arange(1, self.intervals + 1)}
+        return ("record",)

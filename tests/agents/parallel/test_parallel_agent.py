@@ -35,10 +35,10 @@ def test_acting_by_e_values_finds_the_treasure_of_a_small_sea_and_keeps_it(train
 
 def test_greedy_and_exploring_games_are_recorded_by_steps(trained):
     data = trained.data
-    assert data.greedy_return.dims == data.exploring_return.dims == ("seed", "interval")
-    assert data.interval.values[0] == 120
-    assert data.interval.values[-1] == 12_000
-    assert data.interval.attrs["units"] == "steps"
+    assert data.greedy_return.dims == data.exploring_return.dims == ("seed", "record")
+    assert data.record_step.values[:, 0].tolist() == [120, 120]
+    assert data.record_step.values[:, -1].tolist() == [12_000, 12_000]
+    assert data.record_step.attrs["units"] == "steps"
     assert (data.total_steps >= 12_000).all()
     assert (data.total_steps < 12_000 + 16).all()
 
