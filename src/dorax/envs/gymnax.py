@@ -40,7 +40,7 @@ def from_gymnax(name: str, **options: Any) -> Any:
     try:
         import gymnax
     except ModuleNotFoundError as error:
-        missing = error.name or "gymnax"
+        missing = (error.name or "gymnax").split(".")[0]
         raise InvalidInput(f"{missing} is not installed; install it with pip install 'dorax[worlds]'") from None
     if name not in gymnax.registered_envs:
         raise InvalidInput(

@@ -146,10 +146,10 @@ def _bars(observation: np.ndarray) -> np.ndarray:
 
 
 def _picture(observation: np.ndarray) -> np.ndarray:
-    """Draw the channels of a picture, later ones above earlier ones, where they exceed half of their largest value."""
+    """Draw the channels of a picture where they exceed half of their largest value, earlier ones above later ones."""
     channels = np.atleast_3d(np.abs(observation))
     picture = np.zeros((*channels.shape[:2], 3), np.uint8)
-    for i in range(channels.shape[2]):
+    for i in reversed(range(channels.shape[2])):
         channel = channels[..., i]
         picture[(channel > channel.max() / 2) & (channel > 0)] = _COLOURS[i % len(_COLOURS)]
     scale = max(1, _SIDE // max(picture.shape[:2]))

@@ -210,7 +210,7 @@ def chain(length: int = 100, seed: int = 0) -> MDP:
     successor = np.clip(state[:, None] + np.where(is_right, 1, -1), 0, length - 1)
     reward = np.zeros((length, 2))
     reward[0, 1 - right_action[0]], reward[-1, right_action[-1]] = 0.001, 1.0
-    layout = Layout(("xS" + "." * (length - 3) + "G",), tuple((0, i) for i in range(length)))
+    layout = Layout((".S" + "." * (length - 3) + "G",), tuple((0, i) for i in range(length)))
     terminal = np.zeros((length, 2), bool)
     return deterministic(f"chain({length}, {seed})", successor, reward, terminal, 1, length + 9, layout=layout)
 
