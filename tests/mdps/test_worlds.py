@@ -162,9 +162,38 @@ def test_the_shortest_river_is_worth_what_three_equations_say():
     assert (q[:, 1] > q[:, 0]).all()
 
 
+def test_the_best_episode_of_the_chain_is_worth_eleven():
+    """From the second of n states, n - 2 steps lead to the last one, where the other 11 of n + 9 steps pay 1."""
+    for length, seed in ((3, 0), (20, 1), (100, 2)):
+        total, actions = optimal_return(mdps.chain(length, seed))
+        assert total == pytest.approx(11)
+        assert len(actions) == length + 9
+
+
+@pytest.mark.parametrize("discount", [0.9, 0.99])
+def test_the_ends_of_the_chain_pay_and_nothing_else_does(discount):
+    mdp = mdps.chain(8, seed=3)
+    assert sorted(mdp.reward.ravel().tolist()) == [0] * 14 + [0.001, 1]
+    assert not mdp.terminal.any()
+    assert mdp.start.argmax() == 1
+    values = mdp.optimal_q(discount).max(axis=1)
+    np.testing.assert_allclose(values, discount ** np.arange(7, -1, -1) / (1 - discount), rtol=1e-9)
+
+
+def test_every_state_of_the_chain_has_an_action_to_either_side_and_the_seed_decides_which():
+    one, other = mdps.chain(12, 0), mdps.chain(12, 1)
+    state = np.arange(12)
+    sides = np.stack([np.maximum(state - 1, 0), np.minimum(state + 1, 11)], axis=1)
+    for mdp in (one, other):
+        np.testing.assert_array_equal(np.sort(mdp.successor[..., 0], axis=1), sides)
+    assert (one.successor != other.successor).any()
+    np.testing.assert_array_equal(one.successor, mdps.chain(12, 0).successor)
+
+
 @pytest.mark.parametrize(
     ("make", "size"),
     [
+        (mdps.chain, 2),
         (mdps.river_swim, 2),
         (mdps.bridge, 0),
         (mdps.bridge, -3),
@@ -187,6 +216,7 @@ WORLDS = [
     mdps.deep_sea(4, is_stochastic=True),
     mdps.river_swim(3),
     mdps.river_swim(),
+    mdps.chain(4),
 ]
 
 

@@ -23,7 +23,7 @@ from dorax.core.rules import Rule
 from dorax.core.targets import q_target
 from dorax.engine.learner import Learner
 from dorax.engine.protocols import Step, View
-from dorax.envs.simulation import EnvSpec, FunctionalSimulation
+from dorax.envs.simulation import EnvSpec, FunctionalSimulation, check_vectors
 from dorax.features.specs import Tiles
 from dorax.features.tiles import TileCoder
 
@@ -101,6 +101,7 @@ class LinearAgent(eqx.Module):
         Args:
             env: the environment or its description.
         """
+        check_vectors("LinearAgent", env)
         tiles = self.features
         low = env.low if tiles.low is None else tiles.low
         high = env.high if tiles.high is None else tiles.high

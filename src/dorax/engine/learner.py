@@ -226,11 +226,12 @@ class Learner:
             return np.asarray(observation, np.int32)
         here = np.asarray(observation, np.float32)
         shape = (len(self.spec.low or ()),)
-        if here.shape != shape:
-            raise InvalidInput(f"the shape of {name} is {here.shape}; allowed: {shape}, as of {self.spec.name}")
+        allowed = shape if self.spec.shape is None else self.spec.shape
+        if here.shape not in (shape, allowed) and (*here.shape, 1) != allowed:
+            raise InvalidInput(f"the shape of {name} is {here.shape}; allowed: {allowed}, as of {self.spec.name}")
         if not np.isfinite(here).all():
-            raise InvalidInput(f"{name} is {here.tolist()}; allowed: finite numbers")
-        return here
+            raise InvalidInput(f"{name} is {in_brief(here.tolist())}; allowed: finite numbers")
+        return here.ravel()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of a {type(self.agent).__name__} on {self.spec.name}, {self.steps} steps>"
@@ -263,7 +264,8 @@ def read_learner(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
         Its metadata, its arrays and the description of the environment.
     """
     facts, arrays = read_archive(path, KIND)
-    spec = facts["spec"] | {name: tuple(facts["spec"][name]) for name in ("low", "high") if facts["spec"][name]}
+    listed = {name: facts["spec"].get(name) for name in ("low", "high", "shape")}
+    spec = facts["spec"] | {name: tuple(numbers) for name, numbers in listed.items() if numbers}
     return facts, arrays, EnvSpec(available=arrays.get("available"), **spec)
 
 

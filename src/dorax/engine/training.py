@@ -342,6 +342,6 @@ def _check_faults(lanes: Lane) -> None:
     lane = int(np.argmax(lanes.fault.is_there))
     observation, reward = np.asarray(lanes.fault.observation)[lane].tolist(), float(lanes.fault.reward[lane])
     raise InvalidInput(
-        f"after {int(lanes.steps[lane])} steps the observation is {[float(f'{x:g}') for x in observation]} "
+        f"after {int(lanes.steps[lane])} steps the observation is {in_brief([float(f'{x:g}') for x in observation])} "
         f"and the reward {reward:g}; allowed: numbers, within the bounds that the environment declares"
     )

@@ -6,9 +6,12 @@ packages. Their modules are imported when an environment is made.
 
 from dorax.envs.acrobot import SparseAcrobot
 from dorax.envs.atari import Atari
+from dorax.envs.dense import DenseView
 from dorax.envs.functional import FunctionalEnv, check_spaces
+from dorax.envs.gymnax import from_gymnax
 from dorax.envs.host import GymnasiumEnv
 from dorax.envs.mountain_car import SparseMountainCar
+from dorax.envs.params import with_params
 
 _WORLDS = ("Bridge", "Tree", "Cliff", "DeepSea", "RiverSwim")
 _STEPS_OF_CLASSICS = {"SparseMountainCar": 1000, "SparseAcrobot": 500}
@@ -24,4 +27,7 @@ def register() -> None:
         register_env(id=f"dorax/{name}-v0", entry_point=f"dorax.envs.classic:{name}Env", max_episode_steps=steps)
 
 
-__all__ = ["Atari", "FunctionalEnv", "GymnasiumEnv", "SparseAcrobot", "SparseMountainCar", "check_spaces", "register"]
+__all__ = [
+    "Atari", "DenseView", "FunctionalEnv", "GymnasiumEnv", "SparseAcrobot", "SparseMountainCar", "check_spaces",
+    "from_gymnax", "register", "with_params",
+]  # fmt: skip

@@ -17,6 +17,7 @@ import numpy as np
 from dorax.core.checks import InvalidInput
 
 _LARGEST = float(np.finfo(np.float32).max)
+LEAST_SIDE = 3  # of a picture: the side of the filters that look at it
 
 
 class FunctionalEnv(eqx.Module):
@@ -26,6 +27,12 @@ class FunctionalEnv(eqx.Module):
     Numbers that may change without recompilation, such as the time limit, are in `params`. The field `time` of a
     state counts the steps of the episode.
     """
+
+    @property
+    def structure(self) -> Any:
+        """This environment without what only decides its default parameters. Compiled programs depend on nothing else,
+        so environments with equal structures share them."""
+        return self
 
     @property
     @abstractmethod
@@ -85,7 +92,6 @@ class FunctionalEnv(eqx.Module):
         """Return whether the state has reached the time limit."""
         return state.time >= params.max_steps_in_episode
 
-    @jax.jit(static_argnums=0)
     def reset(self, key: jax.Array, params: Any = None) -> tuple[jax.Array, Any]:
         """Start an episode.
 
@@ -96,9 +102,8 @@ class FunctionalEnv(eqx.Module):
         Returns:
             The first observation and the state.
         """
-        return self.reset_env(key, self.default_params if params is None else params)
+        return _started(self.structure, key, self.default_params if params is None else params)
 
-    @jax.jit(static_argnums=0)
     def step(
         self, key: jax.Array, state: Any, action: Any, params: Any = None
     ) -> tuple[jax.Array, Any, jax.Array, jax.Array, jax.Array, dict[str, Any]]:
@@ -118,22 +123,47 @@ class FunctionalEnv(eqx.Module):
             The observation, the state, the reward, whether the episode terminated, whether it was truncated, and an
             info dictionary.
         """
-        params = self.default_params if params is None else params
-        step_key, reset_key = jax.random.split(key)
-        reached, reached_state, reward, terminated, info = self.step_env(step_key, state, action, params)
-        truncated = self.is_truncated(reached_state, params)
-        is_over = terminated | truncated
-        observation, state = jax.tree.map(
-            lambda fresh, old: jnp.where(is_over, fresh, old),
-            self.reset_env(reset_key, params),
-            (reached, reached_state),
-        )
-        ends = {"terminated": terminated, "truncated": truncated, "final_observation": reached}
-        return observation, state, reward, terminated, truncated, {**info, **ends}
+        return _stepped(self.structure, key, state, action, self.default_params if params is None else params)
 
 
-def check_spaces(env: Any, params: Any) -> tuple[np.ndarray, np.ndarray, int]:
-    """Check that observations are vectors and actions are discrete.
+@jax.jit(static_argnums=0)
+def _started(env: Any, key: jax.Array, params: Any) -> tuple[jax.Array, Any]:
+    return env.reset_env(key, params)
+
+
+@jax.jit(static_argnums=0)
+def _stepped(env: Any, key: jax.Array, state: Any, action: Any, params: Any) -> Any:
+    step_key, reset_key = jax.random.split(key)
+    reached, reached_state, reward, terminated, info = env.step_env(step_key, state, action, params)
+    truncated = env.is_truncated(reached_state, params)
+    is_over = terminated | truncated
+    observation, state = jax.tree.map(
+        lambda fresh, old: jnp.where(is_over, fresh, old), env.reset_env(reset_key, params), (reached, reached_state)
+    )
+    ends = {"terminated": terminated, "truncated": truncated, "final_observation": reached}
+    return observation, state, reward, terminated, truncated, {**info, **ends}
+
+
+def structure_of(env: Any) -> Any:
+    """Return what compiled programs depend on: the environment without its default parameters.
+
+    Args:
+        env: a functional environment.
+    """
+    return env.structure if isinstance(env, FunctionalEnv) else env
+
+
+def name_of(env: Any) -> str:
+    """Return the name of an environment.
+
+    Args:
+        env: a functional environment.
+    """
+    return str(getattr(env, "name", type(env).__name__))
+
+
+def check_spaces(env: Any, params: Any, *, pictures: bool = False) -> tuple[np.ndarray, np.ndarray, int]:
+    """Check that observations are vectors, or pictures, and actions are discrete.
 
     Spaces are recognised by their attributes instead of their class, since gymnax has its own. Bounds may be
     infinite; the largest float32, which some environments declare, counts as infinite.
@@ -141,6 +171,7 @@ def check_spaces(env: Any, params: Any) -> tuple[np.ndarray, np.ndarray, int]:
     Args:
         env: a functional environment.
         params: its parameters.
+        pictures: also allow observations of height × width × channels, or of height × width.
 
     Returns:
         The lowest and the highest observation, and the number of actions.
@@ -151,9 +182,13 @@ def check_spaces(env: Any, params: Any) -> tuple[np.ndarray, np.ndarray, int]:
     actions, observations = env.action_space(params), env.observation_space(params)
     # MultiBinary also has an n, but its shape is not ().
     is_discrete = hasattr(actions, "n") and actions.shape == () and getattr(actions, "start", 0) == 0
-    _check_space(f"the action space of {env.name}", actions, "a Discrete space that starts at 0", is_discrete)
-    is_vector = all(hasattr(observations, part) for part in ("low", "high")) and len(observations.shape) == 1
-    _check_space(f"the observation space of {env.name}", observations, "a Box of one dimension", is_vector)
+    _check_space(f"the action space of {name_of(env)}", actions, "a Discrete space that starts at 0", is_discrete)
+    is_box = all(hasattr(observations, part) for part in ("low", "high"))
+    is_vector = is_box and len(observations.shape) == 1
+    is_picture = is_box and len(observations.shape) in (2, 3) and min(observations.shape[:2]) >= LEAST_SIDE
+    allowed = "a Box of one dimension" + f", or of pictures from {LEAST_SIDE} × {LEAST_SIDE} on" * pictures
+    is_allowed = is_vector or (pictures and is_picture)
+    _check_space(f"the observation space of {name_of(env)}", observations, allowed, is_allowed)
     low, high = (np.full(observations.shape, bound, np.float64) for bound in (observations.low, observations.high))
     low, high = np.where(low <= -_LARGEST, -np.inf, low), np.where(high >= _LARGEST, np.inf, high)
     return low, high, int(actions.n)

@@ -11,17 +11,22 @@ import numpy as np
 from dorax.core.checks import InvalidInput, in_brief
 from dorax.envs.atari import Atari, AtariGame
 from dorax.envs.finite import FiniteEnv
+from dorax.envs.functional import structure_of
 from dorax.envs.host import GymnasiumEnv
 from dorax.mdps import MDP
 
 _SIDE = 200  # pixels, for environments that cannot render themselves
+_COLOURS = np.array([  # of the channels of a picture
+    (0, 158, 115), (213, 94, 0), (0, 114, 178), (240, 228, 66), (204, 121, 167), (86, 180, 233), (230, 159, 0),
+    (255, 255, 255), (148, 103, 189), (140, 86, 75),
+], np.uint8)  # fmt: skip
 
 
 class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
     """A Gymnasium environment of a functional environment.
 
     `SparseMountainCar` and `SparseAcrobot` are rendered as Gymnasium renders its own; other environments show
-    their observation as bars.
+    their observation as bars, or as a picture with a colour for each channel.
 
     Args:
         env: the functional environment.
@@ -38,8 +43,9 @@ class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
         low, high = (np.broadcast_to(np.asarray(bound, np.float32), space.shape) for bound in (space.low, space.high))
         self.observation_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
         self.action_space = gymnasium.spaces.Discrete(int(env.action_space(self._params).n))
-        self._reset, self._step = jax.jit(env.reset_env), jax.jit(env.step_env)
-        self._is_truncated = jax.jit(env.is_truncated)
+        core = structure_of(env)
+        self._reset, self._step = jax.jit(core.reset_env), jax.jit(core.step_env)
+        self._is_truncated = jax.jit(core.is_truncated)
         self._state: Any = None
         self._observation = np.zeros(0)
         self._drawing: Any = None
@@ -64,9 +70,10 @@ class SimulatedEnv(gymnasium.Env[np.ndarray, int]):
         """Return an image if the render mode is `rgb_array`, else None."""
         if self.render_mode is None:
             return None
-        name = {"SparseMountainCar": "MountainCar-v0", "SparseAcrobot": "Acrobot-v1"}.get(type(self._env).__name__)
+        drawn_by = {"SparseMountainCar": "MountainCar-v0", "SparseAcrobot": "Acrobot-v1"}
+        name = drawn_by.get(type(structure_of(self._env)).__name__)
         if name is None:
-            return _bars(self._observation)
+            return _bars(self._observation) if self._observation.ndim == 1 else _picture(self._observation)
         if self._drawing is None:
             self._drawing = _made(name, "rgb_array")
         self._drawing.unwrapped.state = np.asarray(self._state[:-1], float)
@@ -136,3 +143,14 @@ def _bars(observation: np.ndarray) -> np.ndarray:
         low, high = sorted((_SIDE // 2, end))
         picture[low : max(high, low + 1), left : max(right - 1, left + 1)] = (0, 114, 178)
     return picture
+
+
+def _picture(observation: np.ndarray) -> np.ndarray:
+    """Draw the channels of a picture where they exceed half of their largest value, earlier ones above later ones."""
+    channels = np.atleast_3d(np.abs(observation))
+    picture = np.zeros((*channels.shape[:2], 3), np.uint8)
+    for i in reversed(range(channels.shape[2])):
+        channel = channels[..., i]
+        picture[(channel > channel.max() / 2) & (channel > 0)] = _COLOURS[i % len(_COLOURS)]
+    scale = max(1, _SIDE // max(picture.shape[:2]))
+    return picture.repeat(scale, axis=0).repeat(scale, axis=1)

@@ -16,14 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from dorax.core.checks import InvalidInput
-from dorax.envs.functional import check_spaces
+from dorax.core.checks import InvalidInput, in_brief
+from dorax.envs.functional import check_spaces, name_of, structure_of
 from dorax.mdps import MDP
 
 State = TypeVar("State")
 Observation = Any  # an array: a vector, a picture, the number of a state
 
 _BEFORE = 2**32 - 1  # number of the block before the first one
+_MOST_DRAWN = 32  # numbers of an observation; longer ones are drawn for fewer steps at a time, which takes less memory
 
 
 class Draws(NamedTuple):
@@ -183,14 +184,16 @@ class FunctionalDraw(NamedTuple):
 
 
 class FunctionalSimulation(eqx.Module):
-    """Simulation of a functional environment with gymnax's interface.
+    """Simulation of a functional environment with gymnax's interface. Its observations are vectors: pictures are
+    flattened.
 
     Attributes:
-        env: the environment.
+        env: the environment, without its default parameters.
         params: its parameters.
         actions: number of actions.
         low: lowest observation.
         high: highest observation.
+        shape: height, width and channels of pictures; None for vectors.
         block: number of steps whose random numbers are drawn together.
     """
 
@@ -199,6 +202,7 @@ class FunctionalSimulation(eqx.Module):
     actions: int = eqx.field(static=True)
     low: tuple[float, ...] = eqx.field(static=True)
     high: tuple[float, ...] = eqx.field(static=True)
+    shape: tuple[int, int, int] | None = eqx.field(default=None, static=True)
     block: int = eqx.field(default=256, static=True)
 
     def draws(self, key: PRNGKeyArray, block: Int[Array, ""]) -> Draws:
@@ -213,11 +217,17 @@ class FunctionalSimulation(eqx.Module):
         return Draws(world, jax.random.uniform(for_rule, (self.block,)), for_learner)
 
     def reset(self, draw: FunctionalDraw) -> tuple[Any, Any]:
-        return draw.start
+        here, state = draw.start
+        return _as_vector(here), state
 
     def step(self, draw: FunctionalDraw, state: Any, action: Int[Array, ""]) -> tuple[Any, Any, Any, Any, Any]:
         here, state, reward, terminated, _ = self.env.step_env(draw.key, state, action, self.params)
-        return here, state, jnp.asarray(reward, float), terminated, self.env.is_truncated(state, self.params)
+        truncated = self.env.is_truncated(state, self.params)
+        return _as_vector(here), state, jnp.asarray(reward, float), terminated, truncated
+
+
+def _as_vector(observation: Any) -> Float[Array, " dims"]:
+    return jnp.ravel(jnp.asarray(observation, float))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +240,7 @@ class EnvSpec:
         available: in a finite MDP, whether an action is available in a state, states x actions.
         low: lowest observation of other environments.
         high: highest observation of other environments.
+        shape: height, width and channels, if observations are pictures; `low` and `high` are flat.
         block: number of steps whose random numbers are drawn together.
     """
 
@@ -238,13 +249,14 @@ class EnvSpec:
     available: np.ndarray | None = None
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
+    shape: tuple[int, int, int] | None = None
     block: int = 256
 
     @property
     def size(self) -> tuple[Any, ...]:
         """What two environments must have in common to be used with the same learner."""
         states = None if self.available is None else self.available.shape
-        return self.actions, states, self.low, self.high
+        return self.actions, states, self.low, self.high, self.shape
 
 
 class Environments(NamedTuple):
@@ -294,25 +306,62 @@ def _simulation(env: Any, params: Any, least_states: int, is_padded: bool) -> Fi
     if isinstance(env, MDP):
         if params is not None:
             raise InvalidInput("params is given with a finite MDP; params are those of functional environments")
-        return _finite(env, max(env.states, least_states), is_padded)
+        return finite_simulation(env, least_states, is_padded)
     if least_states != 1:
         raise InvalidInput("states is given with a functional environment; states pads finite MDPs")
     if not hasattr(env, "is_truncated"):
         raise InvalidInput(f"{type(env).__name__} has no is_truncated; allowed: an environment as of gymnax 1.0")
     params = env.default_params if params is None else params
-    low, high, actions = check_spaces(env, params)
-    numbers = jax.tree.map(jnp.asarray, params)
-    return FunctionalSimulation(env, numbers, actions, tuple(low.tolist()), tuple(high.tolist()))
+    low, high, actions = check_spaces(env, params, pictures=True)
+    structure, numbers = structure_of(env), jax.tree.map(jnp.asarray, params)
+    _check_observation(env, low.shape, jax.eval_shape(structure.reset_env, jax.random.key(0), numbers)[0])
+    shape: Any = None if low.ndim == 1 else (*low.shape, 1)[:3]
+    block = 256 if low.size <= _MOST_DRAWN else 64
+    return FunctionalSimulation(
+        structure, numbers, actions, tuple(low.ravel().tolist()), tuple(high.ravel().tolist()), shape, block
+    )
+
+
+def _check_observation(env: Any, shape: tuple[int, ...], observation: Any) -> None:
+    if getattr(observation, "shape", None) != shape:
+        raise InvalidInput(
+            f"an observation of {name_of(env)} is {in_brief(observation)}; allowed: an array of shape {shape}, as its "
+            "observation space declares"
+        )
+
+
+def check_vectors(agent: str, env: FunctionalSimulation | EnvSpec) -> None:
+    """Raise `InvalidInput` if observations are pictures.
+
+    Args:
+        agent: name of the agent's class, for the message.
+        env: the environment or its description.
+    """
+    if env.shape is not None:
+        raise InvalidInput(
+            f"the observations for a {agent} are pictures of shape {env.shape}; allowed: vectors (a ParallelAgent "
+            "supports pictures)"
+        )
 
 
 def _spec(env: Any, made: FiniteSimulation | FunctionalSimulation) -> EnvSpec:
-    if isinstance(env, MDP):
+    if isinstance(made, FiniteSimulation):
         return EnvSpec(env.name, env.actions, available=env.available, block=made.block)
-    name = str(getattr(env, "name", type(env).__name__))
-    return EnvSpec(name, made.actions, low=made.low, high=made.high, block=made.block)
+    return EnvSpec(name_of(env), made.actions, low=made.low, high=made.high, shape=made.shape, block=made.block)
 
 
-def _finite(mdp: MDP, states: int, is_padded: bool) -> FiniteSimulation:
+def finite_simulation(mdp: MDP, least_states: int = 1, is_padded: bool = False) -> FiniteSimulation:
+    """Make the simulation of a finite MDP.
+
+    Args:
+        mdp: the MDP.
+        least_states: minimum number of states to pad it to.
+        is_padded: whether to pad the number of states to one of a few sizes.
+
+    Returns:
+        The simulation.
+    """
+    states = max(mdp.states, least_states)
     padding = (padded_size(states) if is_padded else states) - mdp.states
 
     def padded(array: np.ndarray, dtype: type) -> jax.Array:

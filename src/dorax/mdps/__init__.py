@@ -3,12 +3,13 @@
 from dorax.mdps.gymnasium_tables import from_gymnasium
 from dorax.mdps.mazes import maze, read_maze
 from dorax.mdps.mdp import MDP, Layout
-from dorax.mdps.worlds import bridge, cliff, deep_sea, river_swim, tree
+from dorax.mdps.worlds import bridge, chain, cliff, deep_sea, river_swim, tree
 
 __all__ = [
     "MDP",
     "Layout",
     "bridge",
+    "chain",
     "cliff",
     "deep_sea",
     "from_gymnasium",

@@ -1,4 +1,4 @@
-"""The paper's finite MDPs (bridge, tree, cliff), deep sea and river swim."""
+"""The paper's finite MDPs (bridge, tree, cliff), deep sea, river swim and the randomised chain."""
 
 from __future__ import annotations
 
@@ -185,6 +185,34 @@ def river_swim(length: int = 6) -> MDP:
         action_names=("left", "right"),
         layout=Layout((("." + "SS" + "." * (length - 4))[: length - 1] + "G",), tuple((0, i) for i in range(length))),
     )
+
+
+def chain(length: int = 100, seed: int = 0) -> MDP:
+    """Create the randomised chain (Shyam et al., 2019), as Rashid et al. (2020) use it to compare OPIQ.
+
+    The agent starts in the second state. In each state one of the two actions, drawn at random when the MDP is created,
+    moves right and the other one moves left; at an end of the chain, moving on stays there. Moving left in the first
+    state pays 0.001 and moving right in the last one pays 1. An episode never ends by itself and is truncated after
+    length + 9 steps, so the best return is 11. All of this is as in the code of Rashid et al. (oxwhirl/opiq on GitHub),
+    who use 100 states; they show the n-th state as a vector that starts with n ones, here states are numbers.
+
+    Args:
+        length: number of states.
+        seed: seed of the random action mapping.
+
+    Returns:
+        The MDP.
+    """
+    _check_size("the length of a chain", length, smallest=3)
+    state = np.arange(length)
+    right_action = np.random.default_rng(seed).integers(0, 2, length)
+    is_right = np.arange(2)[None, :] == right_action[:, None]
+    successor = np.clip(state[:, None] + np.where(is_right, 1, -1), 0, length - 1)
+    reward = np.zeros((length, 2))
+    reward[0, 1 - right_action[0]], reward[-1, right_action[-1]] = 0.001, 1.0
+    layout = Layout((".S" + "." * (length - 3) + "G",), tuple((0, i) for i in range(length)))
+    terminal = np.zeros((length, 2), bool)
+    return deterministic(f"chain({length}, {seed})", successor, reward, terminal, 1, length + 9, layout=layout)
 
 
 def _check_size(name: str, size: int, smallest: int) -> None:

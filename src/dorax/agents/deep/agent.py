@@ -30,7 +30,7 @@ from dorax.core.rules import Rule
 from dorax.core.targets import q_target
 from dorax.engine.learner import Learner
 from dorax.engine.protocols import Step, View
-from dorax.envs.simulation import EnvSpec, FunctionalSimulation
+from dorax.envs.simulation import EnvSpec, FunctionalSimulation, check_vectors
 
 _Tree = TypeVar("_Tree")
 
@@ -108,6 +108,7 @@ class DeepAgent(eqx.Module):
         Args:
             env: the environment or its description.
         """
+        check_vectors("DeepAgent", env)
         if env.block % self.update_every:
             raise InvalidInput(f"update_every is {self.update_every}; allowed: a divisor of {env.block}")
         assert env.low is not None

@@ -162,7 +162,8 @@ class ParallelAgent(eqx.Module):
         available = getattr(env, "available", None)
         states = None if available is None else available.shape[0]
         low, high = env.low or (), env.high or ()
-        inputs = Inputs(len(low)) if states is None else Inputs(states, is_finite=True)
+        shape = getattr(env, "shape", None)
+        inputs = Inputs(len(low), shape=shape) if states is None else Inputs(states, is_finite=True)
         plays_one = isinstance(env, EnvSpec)
         return ParallelAlgorithm(
             self, explorers_of(self.counter, self.bonus, inputs, env.actions),

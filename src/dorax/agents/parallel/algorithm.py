@@ -289,8 +289,12 @@ class ParallelAlgorithm(eqx.Module):
         return Row(steps, x, whole, whole[:, 0], ())
 
     def _scaled(self, observation: Float[JaxArray, "games dims"]) -> Float[JaxArray, "games dims"]:
-        """Scale bounded observations to [-1, 1]; unbounded ones are unchanged."""
-        is_bounded = np.isfinite(self.low) & np.isfinite(self.high)
+        """Scale bounded vectors to [-1, 1] and bounded pictures, which are 0 in most places, to [0, 1]; unbounded
+        observations are unchanged."""
+        is_bounded = np.isfinite(self.low) & np.isfinite(self.high) & (np.asarray(self.low) < self.high)
+        if self.inputs.shape is not None:
+            low, high = np.where(is_bounded, self.low, 0.0), np.where(is_bounded, self.high, 1.0)
+            return (observation - low) / (high - low)
         low, high = np.where(is_bounded, self.low, -1.0), np.where(is_bounded, self.high, 1.0)
         return (observation - (low + high) / 2) / ((high - low) / 2)
 
