@@ -26,7 +26,8 @@ from dorax.core import (
 
 if TYPE_CHECKING:
     from dorax.agents.atari import AtariAgent, DensityModel
-    from dorax.agents.deep import RND, DeepAgent
+    from dorax.agents.deep import DeepAgent
+    from dorax.agents.explorers import RND, NovelD
     from dorax.agents.linear import LinearAgent
     from dorax.agents.parallel import ParallelAgent
     from dorax.agents.tabular import (
@@ -43,7 +44,16 @@ if TYPE_CHECKING:
     from dorax.engine.result import Result
     from dorax.engine.settings import grid
     from dorax.engine.training import train
-    from dorax.features.specs import HashedCodes, KWinners, Prototypes, Table, Tiles
+    from dorax.features.specs import (
+        CountNetwork,
+        HashedCodes,
+        KWinners,
+        LearnedPrototypes,
+        Prototypes,
+        RandomStart,
+        Table,
+        Tiles,
+    )
     from dorax.learners import Learner, evaluate, load, play
     from dorax.wrappers import (
         Diagnosis,
@@ -59,19 +69,21 @@ __version__ = "0.2.0"
 envs.register()
 
 __all__ = [
-    "LLL", "RND", "UCB", "AtariAgent", "ConstantBonus", "DeepAgent", "Deficit", "DelayedQLearning", "DensityModel",
-    "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts", "HashedCodes",
-    "HoeffdingQLearning", "HostOptions", "InvalidInput", "InverseCount", "InverseRootCount", "InverseRootLogE",
-    "KWinners", "Learner", "LinearAgent", "LinearSchedule", "Maps", "NoveltyQLearning", "ParallelAgent",
-    "PiecewiseSchedule", "Prototypes", "QLearning", "Result", "Sample", "SampledLLL", "Softmax", "Spread", "Table",
-    "TabularAgent", "TabularLearner", "Tiles", "VectorEValueBonus", "Visits", "core", "diagnose", "envs", "evaluate",
-    "grid", "load", "mdps", "play", "train", "use_all_cores",
+    "LLL", "RND", "UCB", "AtariAgent", "ConstantBonus", "CountNetwork", "DeepAgent", "Deficit", "DelayedQLearning",
+    "DensityModel", "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts",
+    "HashedCodes", "HoeffdingQLearning", "HostOptions", "InvalidInput", "InverseCount", "InverseRootCount",
+    "InverseRootLogE", "KWinners", "LearnedPrototypes", "Learner", "LinearAgent", "LinearSchedule", "Maps",
+    "NovelD", "NoveltyQLearning", "ParallelAgent", "PiecewiseSchedule", "Prototypes", "QLearning", "RandomStart",
+    "Result", "Sample", "SampledLLL", "Softmax", "Spread", "Table", "TabularAgent", "TabularLearner", "Tiles",
+    "VectorEValueBonus", "Visits", "core", "diagnose", "envs", "evaluate", "grid", "load", "mdps", "play", "train",
+    "use_all_cores",
 ]  # fmt: skip
 
 # Imported on first use, so that `import dorax` stays fast.
 _HOMES = {
     "agents.atari": ("AtariAgent", "DensityModel"),
-    "agents.deep": ("DeepAgent", "RND"),
+    "agents.deep": ("DeepAgent",),
+    "agents.explorers": ("RND", "NovelD"),
     "agents.linear": ("LinearAgent",),
     "agents.parallel": ("ParallelAgent",),
     "agents.tabular": (
@@ -83,7 +95,9 @@ _HOMES = {
     "engine.result": ("Result",),
     "engine.settings": ("grid",),
     "engine.training": ("train",),
-    "features.specs": ("HashedCodes", "KWinners", "Prototypes", "Table", "Tiles"),
+    "features.specs": (
+        "CountNetwork", "HashedCodes", "KWinners", "LearnedPrototypes", "Prototypes", "RandomStart", "Table", "Tiles",
+    ),
     "learners": ("Learner", "evaluate", "load", "play"),
     "wrappers": (
         "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "VectorEValueBonus", "diagnose",

@@ -11,7 +11,8 @@ import numpy as np
 
 from dorax import core
 from dorax.agents.atari import AtariAgent, DensityModel, ScreenLearner
-from dorax.agents.deep import RND, DeepAgent
+from dorax.agents.deep import DeepAgent
+from dorax.agents.explorers import RND, NovelD
 from dorax.agents.linear import LinearAgent
 from dorax.agents.parallel import ParallelAgent
 from dorax.agents.tabular import (
@@ -27,7 +28,7 @@ from dorax.engine.describing import plain, rebuilt, words_of
 from dorax.engine.learner import Learner, read_learner
 from dorax.envs.films import Moment, write_gif
 from dorax.envs.playable import playable
-from dorax.features.specs import HashedCodes, Prototypes, Table, Tiles
+from dorax.features.specs import CountNetwork, HashedCodes, LearnedPrototypes, Prototypes, RandomStart, Table, Tiles
 
 __all__ = ["Learner", "evaluate", "load", "play"]
 
@@ -35,8 +36,9 @@ _CLASSES: dict[str, type] = {
     each.__name__: each
     for each in (
         *(getattr(core, name) for name in core.__all__ if isinstance(getattr(core, name), type)),
-        RND, AtariAgent, DeepAgent, DelayedQLearning, DensityModel, HashedCodes, HoeffdingQLearning, LinearAgent,
-        NoveltyQLearning, ParallelAgent, Prototypes, QLearning, Table, TabularAgent, Tiles,
+        RND, AtariAgent, CountNetwork, DeepAgent, DelayedQLearning, DensityModel, HashedCodes, HoeffdingQLearning,
+        LearnedPrototypes, LinearAgent, NovelD, NoveltyQLearning, ParallelAgent, Prototypes, QLearning, RandomStart,
+        Table, TabularAgent, Tiles,
     )
 }  # fmt: skip
 _LEARNERS: dict[type, type[Learner]] = {TabularAgent: TabularLearner, AtariAgent: ScreenLearner}

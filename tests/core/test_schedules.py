@@ -126,7 +126,7 @@ def test_a_constant_bonus_pays_the_same_for_every_count() -> None:
 
 
 def test_a_bonus_that_follows_a_schedule_or_counts_nothing_is_refused_where_it_is_not_supported() -> None:
-    with pytest.raises(dorax.InvalidInput, match="an AtariAgent supports one in a ConstantBonus"):
+    with pytest.raises(dorax.InvalidInput, match="one in the ConstantBonus of an AtariAgent"):
         dorax.TabularAgent(EpsilonGreedy(0.1), bonus=ConstantBonus(FALLING))
     with pytest.raises(dorax.InvalidInput, match="without a counter"):
         dorax.LinearAgent(EpsilonGreedy(0.1), bonus=ConstantBonus(0.1))

@@ -112,7 +112,9 @@ class ValueNetwork(eqx.Module):
             pixels = _patches(x.reshape(-1, *self.inputs.shape))
             x = _activated(first, pixels @ first.weight).reshape(len(x), -1)
         else:
-            x = _activated(first, first.weight[x] if self.inputs.is_finite else x @ first.weight)
+            # Vectors get a constant beside them: layer norm would hide how long they are.
+            is_finite, weight = self.inputs.is_finite, first.weight
+            x = _activated(first, weight[x] if is_finite else x @ weight[:-1] + weight[-1])
         for layer in others:
             x = _activated(layer, x @ layer.weight)
         return x
@@ -120,7 +122,7 @@ class ValueNetwork(eqx.Module):
     def _sizes(self) -> tuple[list[int], list[int]]:
         """Return the numbers of inputs and of outputs of every layer."""
         widths = [self.width] * self.depth
-        first = [self.inputs.size]
+        first = [self.inputs.size + (not self.inputs.is_finite)]
         if self.inputs.shape is not None:
             height, width, channels = self.inputs.shape
             seen = (height - _SIDE + 1) * (width - _SIDE + 1) * _CHANNELS

@@ -110,10 +110,11 @@ class Visits(eqx.Module):
 
     Args:
         features: how states are described for counting, for agents that leave it to the counter: `Table`,
-            `HashedCodes`, `Prototypes` or `Tiles` (see `dorax.ParallelAgent`); None for the agent's default.
+            `HashedCodes`, `Prototypes`, `LearnedPrototypes`, `CountNetwork`, `RandomStart` or `Tiles` (see
+            `dorax.ParallelAgent`); None for the agent's default.
     """
 
-    features: Any = eqx.field(default=None, static=True)
+    features: Any = None
 
     @plain_method
     def successor(self, counts: Array, action: Array) -> Array:
@@ -159,7 +160,8 @@ class EValues(eqx.Module):
         successor_rule: which successor action to bootstrap from: the one that will be taken (`"sarsa"`) or
             the one with the lowest count (`"max"`: Q-learning of E, an ablation; tables only).
         features: how states are described for counting, for agents that leave it to the counter: `Table`,
-            `HashedCodes`, `Prototypes` or `Tiles` (see `dorax.ParallelAgent`); None for the agent's default.
+            `HashedCodes`, `Prototypes`, `LearnedPrototypes`, `CountNetwork`, `RandomStart` or `Tiles` (see
+            `dorax.ParallelAgent`); None for the agent's default.
     """
 
     discount: Array = 0.9
@@ -167,7 +169,7 @@ class EValues(eqx.Module):
     form: Literal["count", "logistic"] = eqx.field(default="count", static=True)
     step_size: Array | None = None
     successor_rule: Literal["sarsa", "max"] = eqx.field(default="sarsa", static=True)
-    features: Any = eqx.field(default=None, static=True)
+    features: Any = None
 
     def __check_init__(self) -> None:
         check_discount("the exploration discount", self.discount)

@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dorax.agents.deep import RND, DeepAgent
+from dorax.agents.deep import DeepAgent
+from dorax.agents.explorers import RND
 from dorax.core import LLL, EpsilonGreedy, InverseRootCount, Sample, Softmax
 from dorax.engine.training import Training, train
 from dorax.envs import SparseMountainCar

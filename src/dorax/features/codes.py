@@ -9,7 +9,7 @@ numbers of states, or vectors. What it draws or learns is its *book*, part of th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import equinox as eqx
 import jax
@@ -21,6 +21,8 @@ from dorax.features.specs import HashedCodes, Prototypes, Table
 
 Book = TypeVar("Book")
 Observations = Any  # [games] numbers of states, or [games, dims] vectors
+Counts = Any  # [tables, entries, ...]
+Merge = Literal["add", "max"]
 
 _TOLERANCE = 1e-6  # of the squared lengths of two observations: their squared distance is not known better than this
 _LEAST_GROWTH = 1.05
@@ -69,8 +71,18 @@ class Encoder(Protocol[Book]):
         """Return the entries of a code that may be from an earlier edition of the book."""
         ...
 
-    def tidied(self, book: Book, counts: Float[Array, "tables entries actions"], is_due: Bool[Array, ""]) -> Any:
-        """Make room in the book if it is full; return the book and the counts."""
+    def tidied(self, book: Book, counts: Counts, is_due: Bool[Array, ""], merge: Merge = "add") -> tuple[Book, Counts]:
+        """Make room in the book if it is full.
+
+        Args:
+            book: the book.
+            counts: numbers kept for each entry.
+            is_due: if False, nothing changes.
+            merge: what becomes of the numbers of entries that are merged: their sum or the largest.
+
+        Returns:
+            The new book and the numbers of its entries.
+        """
         ...
 
 
@@ -85,8 +97,8 @@ class _Fixed(eqx.Module):
         del book
         return code.entries
 
-    def tidied(self, book: Any, counts: Any, is_due: Any) -> Any:
-        del is_due
+    def tidied(self, book: Any, counts: Any, is_due: Any, merge: Merge = "add") -> Any:
+        del is_due, merge
         return book, counts
 
 
@@ -220,9 +232,9 @@ class PrototypeCodes(eqx.Module):
         return jnp.where((code.edition == book.edition)[:, None], code.entries, book.moved[code.entries])
 
     def tidied(
-        self, book: Dictionary, counts: Float[Array, "1 entries actions"], is_due: Bool[Array, ""]
-    ) -> tuple[Dictionary, Float[Array, "1 entries actions"]]:
-        """Raise the threshold and merge prototypes if there is no room left. A merged count is the sum of counts."""
+        self, book: Dictionary, counts: Counts, is_due: Bool[Array, ""], merge: Merge = "add"
+    ) -> tuple[Dictionary, Counts]:
+        """Raise the threshold and merge prototypes if there is no room left. By default, counts of merged ones add."""
 
         def is_full(state: tuple[Any, Any, Any]) -> Any:
             return state[2]
@@ -238,7 +250,8 @@ class PrototypeCodes(eqx.Module):
             points = jnp.zeros_like(book.points).at[jnp.where(stays, moved, self.entries)].set(book.points, mode="drop")
             size = jnp.sum(stays, dtype=jnp.int32)
             after = Dictionary(points, size, threshold, moved, book.edition + 1)
-            return after, jnp.zeros_like(counts).at[:, moved].add(counts), jnp.zeros((), bool)
+            room = jnp.zeros_like(counts).at[:, moved]
+            return after, room.add(counts) if merge == "add" else room.max(counts), jnp.zeros((), bool)
 
         # A loop of one round at most, which is skipped where a branch under `vmap` would run every time.
         return jax.lax.while_loop(is_full, merged, (book, counts, is_due & (book.size >= self.entries)))[:2]

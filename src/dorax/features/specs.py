@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import equinox as eqx
 import numpy as np
+from jax.tree_util import register_static
 
+from dorax.core.arrays import Array
 from dorax.core.checks import InvalidInput, check_at_least, check_whole
 
 _MOST_BITS = 24  # 16 million entries
 
 
+@register_static  # as part of a counter, it holds no numbers to sweep
 @dataclass(frozen=True)
 class Table:
     """One count per state. In a Box, equal observations are one state."""
 
 
+@register_static
 @dataclass(frozen=True)
 class Tiles:
     """Tile coding: overlapping grids over a Box, so that nearby states share counts and values.
@@ -41,6 +46,7 @@ class Tiles:
                 object.__setattr__(self, name, tuple(np.ravel(given).tolist()))
 
 
+@register_static
 @dataclass(frozen=True)
 class KWinners:
     """Sparse random codes: the most active units of a wide random layer, used like tiles.
@@ -58,6 +64,7 @@ class KWinners:
     active: int = 16
 
 
+@register_static
 @dataclass(frozen=True)
 class HashedCodes:
     """Hashed codes: in each of several tables, a state has the entry that the signs of random projections name.
@@ -81,6 +88,7 @@ class HashedCodes:
             raise InvalidInput(f"the number of bits of hashed codes is {self.bits}; allowed: 1 to {_MOST_BITS}")
 
 
+@register_static
 @dataclass(frozen=True)
 class Prototypes:
     """A dictionary of observations: a state has the entry of the nearest one.
@@ -102,6 +110,92 @@ class Prototypes:
     def __post_init__(self) -> None:
         check_whole("the size of prototypes", self.size)
         check_at_least("the threshold of prototypes", self.threshold, 0)
+
+
+class LearnedPrototypes(eqx.Module):
+    """Prototypes told apart by learned features that keep what the agent controls, for agents with many games.
+
+    A network computes the features, from which another one tells which action led from an observation to the next
+    (inverse dynamics; Pathak et al., 2017). Features that are learned change, and counts of old ones would mean nothing
+    in new ones. So each entry of the dictionary keeps its observation as well, features are renewed only at certain
+    times, and then the dictionary is computed anew from its observations: each entry keeps its count, and entries that
+    are now closer than the threshold are merged and their counts added up. Observations that older features did not
+    tell apart share one entry, which has the count of all of them; where new features do, the others start at 0.
+
+    Args:
+        size: largest number of entries.
+        threshold: distance of features at the start; 0 for one entry for each different observation. It sets itself;
+            see `Prototypes`.
+        dims: number of features.
+        first_renewal: number of steps after which features are renewed for the first time, then each time that the
+            number of steps has doubled.
+        learning_rate: learning rate of Adam.
+        width: units per hidden layer of both networks.
+    """
+
+    size: int = eqx.field(default=1024, static=True)
+    threshold: float = eqx.field(default=0.0, static=True)
+    dims: int = eqx.field(default=16, static=True)
+    first_renewal: int = eqx.field(default=10_000, static=True)
+    learning_rate: Array = 1e-3
+    width: int = eqx.field(default=128, static=True)
+
+    def __check_init__(self) -> None:
+        check_at_least("the learning rate of features", self.learning_rate, 0)
+        check_at_least("the threshold of prototypes", self.threshold, 0)
+        check_whole("the size of prototypes", self.size)
+        for name in ("dims", "first_renewal", "width"):
+            check_whole(name, getattr(self, name))
+
+
+class CountNetwork(eqx.Module):
+    """Counts predicted by a network of its own, in one of the forms of `EValues`, for agents with many games.
+
+    It learns by SARSA from every step once, by Adam. So a count grows with the learning rate rather than by 1 for a
+    visit, which makes no difference to rules that compare the counts of actions. Where there is no data the network
+    does not keep its start, so counts generalize to places that were never seen.
+
+    Args:
+        learning_rate: learning rate of Adam.
+        width: units per hidden layer.
+        depth: number of hidden layers.
+    """
+
+    learning_rate: Array = 5e-4
+    width: int = eqx.field(default=256, static=True)
+    depth: int = eqx.field(default=2, static=True)
+
+    def __check_init__(self) -> None:
+        check_at_least("the learning rate of counts", self.learning_rate, 0)
+        for name in ("width", "depth"):
+            check_whole(name, getattr(self, name))
+
+
+class RandomStart(eqx.Module):
+    """E-values by a network that starts from a random function, for agents with many games.
+
+    A frozen random network g has several outputs for each pair, scaled to a root mean square of 1. Another network u
+    learns values of the reward g(s, a) - discount * g(s', a') by SARSA. Then d = u - g learns from a reward of 0 and
+    starts as a random function, which u matches only where it has data: the root mean square of d is the E-value, 1 at
+    first. It has its own errors, so counts stop growing where E is as small as they are. Where successors are random
+    their E-values partly cancel, which a visit count would not show.
+
+    Args:
+        outputs: number of outputs for each pair.
+        learning_rate: learning rate of Adam.
+        width: units per hidden layer of both networks.
+        depth: number of hidden layers.
+    """
+
+    outputs: int = eqx.field(default=8, static=True)
+    learning_rate: Array = 5e-4
+    width: int = eqx.field(default=256, static=True)
+    depth: int = eqx.field(default=2, static=True)
+
+    def __check_init__(self) -> None:
+        check_at_least("the learning rate of a random start", self.learning_rate, 0)
+        for name in ("outputs", "width", "depth"):
+            check_whole(name, getattr(self, name))
 
 
 Features = Table | Tiles | KWinners | HashedCodes | Prototypes

@@ -157,7 +157,7 @@ def test_only_states_of_the_mdp_are_accepted(trained):
     ({"greedy_share": 1.0}, "at least one game that plays greedily"),
     ({"minibatches": 5}, "a divisor of the 16 steps"),
     ({"counter": None}, "LLL without a counter"),
-    ({"counter": EValues(0.9, form="logistic")}, "counts of many games support 'count'"),
+    ({"counter": EValues(0.9, form="logistic")}, "with a CountNetwork also 'logistic'"),
     ({"counter": 3}, "counter is 3"),
     ({"bonus": InverseRootCount(), "counter": None, "rule": EpsilonGreedy(0.1)}, "bonus is given without a counter"),
     ({"novelty_discount": 0.9}, "novelty_discount is given without a bonus"),

@@ -20,7 +20,8 @@ from dorax.agents.acting import chosen_action, single_view
 from dorax.agents.adam import adam_state, adam_step
 from dorax.agents.deep.networks import Network
 from dorax.agents.deep.replay import Replay, Transition, added, empty, sample
-from dorax.agents.deep.rnd import RND, RNDMemory, Visit, new_memory, trained, visited
+from dorax.agents.deep.rnd import RNDMemory, Visit, new_memory, trained, visited
+from dorax.agents.explorers.specs import RND
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
@@ -270,7 +271,7 @@ class NetworkAlgorithm(eqx.Module):
         )  # fmt: skip
         rnd = memory.rnd
         if self._rnd is not None and rnd is not None:
-            rnd = trained(self._rnd, rnd, rows, learns)
+            rnd = trained(self._rnd, rnd, rows, jax.random.fold_in(key, 1), learns)
         return memory._replace(networks=_where(is_ready, after, now), rnd=rnd)
 
     @property

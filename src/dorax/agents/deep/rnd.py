@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array as JaxArray
@@ -19,53 +18,12 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents.adam import adam_state, adam_step
 from dorax.agents.deep.networks import Network
-from dorax.core.arrays import Array
-from dorax.core.checks import check_at_least, check_finite, check_whole
+from dorax.agents.explorers.moments import Moments
+from dorax.agents.explorers.specs import RND
 
 _CLIP = 5.0  # standard deviations
 _DISCOUNT = 0.99  # of the sum of errors whose standard deviation normalises them
 _TINY = 1e-8  # added to variances
-
-
-class RND(eqx.Module):
-    """A bonus for observations that a predictor network does not know: random network distillation.
-
-    The bonus of a step is scale * error / deviation: the mean squared error of the predictor at the next observation
-    over the running standard deviation of the errors' discounted sum. Each visited observation is trained on once,
-    with the other steps of the same update, by Adam. It needs no counter.
-
-    Args:
-        scale: bonus multiplier.
-        learning_rate: learning rate of the predictor.
-        width: units per hidden layer, of which both networks have two.
-        outputs: number of outputs of both networks.
-        warm_up: number of first steps, which have no bonus and from which only the running statistics learn.
-    """
-
-    scale: Array = 1.0
-    learning_rate: Array = 1e-3
-    width: int = eqx.field(default=64, static=True)
-    outputs: int = eqx.field(default=32, static=True)
-    warm_up: int = eqx.field(default=1000, static=True)
-
-    def __check_init__(self) -> None:
-        check_finite("the scale of the bonus", self.scale)
-        check_at_least("the learning rate of the bonus", self.learning_rate, 0)
-        for name in ("width", "outputs"):
-            check_whole(name, getattr(self, name))
-        check_whole("warm_up", self.warm_up, least=2)
-
-
-class Moments(NamedTuple):
-    """Running mean and variance.
-
-    Attributes:
-        mean: the mean.
-        variance: the variance.
-    """
-
-    mean: Float[JaxArray, "*dims"]
-    variance: Float[JaxArray, "*dims"]
 
 
 class RNDMemory(NamedTuple):
@@ -149,21 +107,23 @@ def visited(
     return after, bonus, Visit(x, is_used)
 
 
-def trained(rnd: RND, memory: RNDMemory, visits: Visit, learns: Bool[JaxArray, ""]) -> RNDMemory:
-    """Take one step of Adam on the observations since the last one.
+def trained(rnd: RND, memory: RNDMemory, visits: Visit, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> RNDMemory:
+    """Take one step of Adam on a share of the observations since the last one.
 
     Args:
         rnd: the bonus.
         memory: memory before the step.
         visits: the rows, with a leading axis over steps.
+        key: key of the random numbers that choose the share.
         learns: if False, nothing changes.
 
     Returns:
         The new memory.
     """
     network = _network(rnd, visits.x.shape[-1])
-    is_due = learns & jnp.any(visits.is_used)
-    share = jnp.where(visits.is_used, 1 / jnp.maximum(jnp.sum(visits.is_used), 1).astype(float), 0.0)
+    is_used = visits.is_used & (jax.random.uniform(key, visits.is_used.shape) < rnd.share)
+    is_due = learns & jnp.any(is_used)
+    share = jnp.where(is_used, 1 / jnp.maximum(jnp.sum(is_used), 1).astype(float), 0.0)
 
     def loss(predictor: Any) -> Float[JaxArray, ""]:
         def error(x: Float[JaxArray, " dims"]) -> Float[JaxArray, ""]:

@@ -1,1 +1,5 @@
 """What tells an agent where to explore: counts in tables or by networks, and errors of predictors."""
+
+from dorax.agents.explorers.specs import RND, NovelD
+
+__all__ = ["RND", "NovelD"]

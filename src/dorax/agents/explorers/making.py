@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from dorax.agents.explorers.networks import NetworkCounts
+from dorax.agents.explorers.predictors import NoveltyDifferences, PredictionErrors
 from dorax.agents.explorers.protocol import Explorer
+from dorax.agents.explorers.random_start import RandomStartCounts
+from dorax.agents.explorers.specs import RND, NovelD
 from dorax.agents.explorers.tables import CountTables
 from dorax.agents.value_network import Inputs
+from dorax.core.agents import check_bonus
+from dorax.core.checks import InvalidInput, in_brief
+from dorax.core.counters import EValues, Visits
+from dorax.core.rules import LLL, UCB, Deficit, SampledLLL
+from dorax.core.schedules import has_schedule
 from dorax.features.codes import encoder
+from dorax.features.specs import CountNetwork, RandomStart
 
 
-def explorers_of(counter: Any, bonus: Any, inputs: Inputs, actions: int) -> tuple[Explorer[Any], ...]:
+def explorers_of(counter: Any, bonus: Any, inputs: Inputs, actions: int, games: int) -> tuple[Explorer[Any], ...]:
     """Make the explorers of an agent; one with counts comes first.
 
     Args:
@@ -18,11 +28,68 @@ def explorers_of(counter: Any, bonus: Any, inputs: Inputs, actions: int) -> tupl
         bonus: its bonus, or None.
         inputs: what networks see.
         actions: number of actions.
+        games: largest number of games.
 
     Returns:
         The explorers.
     """
+    states = inputs.size if inputs.is_finite else None
+    if isinstance(bonus, RND):
+        return (*explorers_of(counter, None, inputs, actions, games), PredictionErrors(bonus, inputs, games))
+    if isinstance(bonus, NovelD):
+        errors = PredictionErrors(bonus.rnd, inputs, games)
+        differences = NoveltyDifferences(bonus, errors, encoder(bonus.features, states, inputs.size))
+        return (*explorers_of(counter, None, inputs, actions, games), differences)
     if counter is None:
         return ()
-    states = inputs.size if inputs.is_finite else None
-    return (CountTables(counter, bonus, encoder(counter.features, states, inputs.size), actions),)
+    features = counter.features
+    if isinstance(features, CountNetwork):
+        return (NetworkCounts(counter.approximated(), bonus, features, inputs, actions),)
+    if isinstance(features, RandomStart):
+        return (RandomStartCounts(counter.approximated(), bonus, features, inputs, actions),)
+    return (CountTables(counter, bonus, encoder(features, states, inputs.size), actions),)
+
+
+def check_explorers(rule: Any, counter: Any, bonus: Any) -> None:
+    """Raise unless an agent's rule, counter and bonus fit together.
+
+    Args:
+        rule: the action rule.
+        counter: the counter, or None.
+        bonus: the bonus, or None.
+
+    Raises:
+        InvalidInput: if they don't.
+    """
+    predicts = isinstance(bonus, RND | NovelD)
+    if not predicts or has_schedule(bonus):
+        check_bonus(bonus)
+    if counter is not None and not hasattr(counter, "after"):
+        raise InvalidInput(f"counter is {counter!r}; allowed: Visits, EValues, None or a counter like them")
+    if counter is None and bonus is not None and not predicts:
+        raise InvalidInput("bonus is given without a counter; allowed: a bonus with Visits or EValues, RND or NovelD")
+    if counter is None and isinstance(rule, LLL | SampledLLL | Deficit | UCB):
+        name = type(rule).__name__
+        raise InvalidInput(f"rule is {name} without a counter; allowed: {name} with Visits or EValues")
+    if counter is not None:
+        _check_features(counter)
+
+
+def _check_features(counter: Any) -> None:
+    """Raise unless a counter's options mean something with its features."""
+    is_network = isinstance(counter.features, CountNetwork)
+    if isinstance(counter, EValues):
+        if counter.successor_rule != "sarsa" or (counter.form != "count" and not is_network):
+            raise InvalidInput(
+                f"counter is EValues with form {counter.form!r} and successor_rule {counter.successor_rule!r}; "
+                "allowed: 'count' and 'sarsa', with a CountNetwork also 'logistic'"
+            )
+        if counter.step_size is not None:
+            raise InvalidInput(
+                f"step_size is {in_brief(counter.step_size)}; allowed: None in agents with many games, where counts "
+                "in tables take whole steps and networks have a learning rate"
+            )
+    elif isinstance(counter.features, CountNetwork | RandomStart) and not isinstance(counter, Visits):
+        raise InvalidInput(
+            f"counter is {in_brief(counter)} with {type(counter.features).__name__}; allowed: EValues or Visits"
+        )

@@ -10,15 +10,16 @@ from typing import Any, cast
 import equinox as eqx
 import jax.numpy as jnp
 
-from dorax.agents.explorers.making import explorers_of
+from dorax.agents.explorers.making import check_explorers, explorers_of
+from dorax.agents.explorers.specs import RND, NovelD
 from dorax.agents.parallel.algorithm import ParallelAlgorithm
 from dorax.agents.value_network import Inputs
-from dorax.core.agents import as_rule, check_bonus, check_rule
+from dorax.core.agents import as_rule, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_probability, check_whole, in_brief
-from dorax.core.counters import EValues, SharedCounter
-from dorax.core.rules import LLL, UCB, Deficit, Rule, SampledLLL
+from dorax.core.counters import SharedCounter
+from dorax.core.rules import Rule
 from dorax.engine.learner import Learner
 from dorax.engine.returns import GameReturns
 from dorax.envs.simulation import EnvSpec, FiniteSimulation, FunctionalSimulation
@@ -38,9 +39,10 @@ class ParallelAgent(eqx.Module):
             function like them; a policy alone (`Softmax`, `EpsilonGreedy`) is sampled from. Any of its numbers may be a
             `Spread` over the games.
         counter: counts visits: `EValues` or `Visits`, whose `features` say how states are told apart (`Table`,
-            `HashedCodes`, `Prototypes`; by default a table for finite MDPs and prototypes for vectors); None for no
-            counts.
-        bonus: turns counts into reward, such as `InverseRootCount`; None for no bonus.
+            `HashedCodes`, `Prototypes`, `LearnedPrototypes`; by default a table for finite MDPs and prototypes for
+            vectors) or which network predicts the counts (`CountNetwork`, `RandomStart`); None for no counts.
+        bonus: turns counts into reward, such as `InverseRootCount`, or `RND` or `NovelD`, which need no counts; None
+            for no bonus.
         novelty_discount: if given, the bonus has values of its own with this discount, which episode ends do not cut
             off; they are added to Q to act on, but not in games that play greedily.
         heads: if given, Q has so many heads that learn from the same steps, each with a random function of its own
@@ -64,7 +66,7 @@ class ParallelAgent(eqx.Module):
 
     rule: Rule = eqx.field(converter=as_rule)
     counter: SharedCounter | None = None
-    bonus: Bonus | None = None
+    bonus: Bonus | RND | NovelD | None = None
     novelty_discount: Array | None = None
     heads: int | None = eqx.field(default=None, static=True)
     prior_scale: Array = 1.0
@@ -87,7 +89,7 @@ class ParallelAgent(eqx.Module):
         check_discount("discount", self.discount)
         check_probability("trace", self.trace)
         check_rule(self.rule)
-        _check_counter(self.rule, self.counter, self.bonus)
+        check_explorers(self.rule, self.counter, self.bonus)
         if self.novelty_discount is not None:
             check_discount("novelty_discount", self.novelty_discount)
             if self.bonus is None:
@@ -166,23 +168,7 @@ class ParallelAgent(eqx.Module):
         inputs = Inputs(len(low), shape=shape) if states is None else Inputs(states, is_finite=True)
         plays_one = isinstance(env, EnvSpec)
         return ParallelAlgorithm(
-            self, explorers_of(self.counter, self.bonus, inputs, env.actions),
+            self, explorers_of(self.counter, self.bonus, inputs, env.actions, self.games),
             None if available is None else jnp.asarray(available), inputs, low, high, env.actions,
             1 if plays_one else self.games, 0 if plays_one else self.greedy_games,
         )  # fmt: skip
-
-
-def _check_counter(rule: Any, counter: Any, bonus: Any) -> None:
-    check_bonus(bonus)
-    if counter is not None and not hasattr(counter, "after"):
-        raise InvalidInput(f"counter is {counter!r}; allowed: Visits, EValues, None or a counter like them")
-    if counter is None and bonus is not None:
-        raise InvalidInput("bonus is given without a counter; allowed: a bonus with Visits or EValues")
-    if counter is None and isinstance(rule, LLL | SampledLLL | Deficit | UCB):
-        name = type(rule).__name__
-        raise InvalidInput(f"rule is {name} without a counter; allowed: {name} with Visits or EValues")
-    if isinstance(counter, EValues) and (counter.form != "count" or counter.successor_rule != "sarsa"):
-        raise InvalidInput(
-            f"counter is EValues with form {counter.form!r} and successor_rule {counter.successor_rule!r}; "
-            "counts of many games support 'count' and 'sarsa'"
-        )
