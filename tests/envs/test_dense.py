@@ -1,6 +1,6 @@
 """A dense view is the MDP that it is a view of, seen through a map and beside noise."""
 
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -117,7 +117,7 @@ def test_views_of_different_seeds_are_one_program_with_numbers_of_their_own():
         lane: Any = eqx.combine(found.shared, jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), found.own))
         key = jax.random.key(i)
         here, state = lane.reset(FunctionalDraw(key, view.reset_env(key, view.default_params)))
-        reached, _, reward, *_ = lane.step(FunctionalDraw(key, None), state, jnp.int32(1))
+        reached, _, reward, *_ = lane.step(FunctionalDraw(key, cast("Any", None)), state, jnp.int32(1))
         expected, _, expected_reward, *_ = view.step_env(key, state, 1, view.default_params)
         np.testing.assert_array_equal(here[:DIMS], points_of(view)[0])
         np.testing.assert_allclose(reached, expected, rtol=1e-6)
@@ -169,6 +169,7 @@ def test_the_deep_sea_is_gymnax_s(size):
     right[-1] = np.argmax(mdp.reward[-1, :, 0])
     ways = [np.ones(size, int), *np.random.default_rng(0).integers(2, size=(5, size))]
     for way in ways:
+        end = False
         observation, state = view.reset(jax.random.key(0))
         their_observation, their_state = theirs.reset_env(jax.random.key(0), params)
         for goes_right in way:

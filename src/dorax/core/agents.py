@@ -78,7 +78,8 @@ def check_bonus(bonus: Any, *, may_change: bool = False) -> None:
     """
     if has_schedule(bonus) and not may_change:
         raise InvalidInput(
-            f"bonus is {in_brief(bonus)}, with a schedule; allowed: without one, or one in the ConstantBonus of an AtariAgent"
+            f"bonus is {in_brief(bonus)}, with a schedule; allowed: without one, or one in "
+            "the ConstantBonus of an AtariAgent"
         )
     if bonus is not None and (isinstance(bonus, type) or not callable(bonus)):
         raise InvalidInput(

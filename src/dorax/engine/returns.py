@@ -68,9 +68,7 @@ class GameReturns(eqx.Module):
         return cls(games, greedy_games, size, -(-steps // size))
 
     def init(self, algorithm: Any, memory: Any) -> ReturnsState:
-        return ReturnsState(
-            jnp.zeros(self.games), jnp.zeros((), jnp.int32), jnp.zeros((self.records, len(_KINDS), 2))
-        )
+        return ReturnsState(jnp.zeros(self.games), jnp.zeros((), jnp.int32), jnp.zeros((self.records, len(_KINDS), 2)))
 
     def watch(self, state: ReturnsState, step: Step, change: Change | None, observation: Any) -> ReturnsState:
         running = state.running + jnp.where(step.learns, step.reward, 0.0)

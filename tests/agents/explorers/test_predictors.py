@@ -1,6 +1,7 @@
 """Bonuses from prediction errors: random network distillation and NovelD."""
 
 from functools import partial
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +20,10 @@ KEY = jax.random.key(0)
 WARM_UP, SCALE, GAMES = 6, 0.5, 3
 SPEC = RND(SCALE, learning_rate=0.01, width=8, outputs=5, warm_up=WARM_UP)
 LEARNS = jnp.ones((), bool)
+STATES = Inputs(2)
 
 
-def explorer(bonus, inputs=Inputs(2), games=GAMES):
+def explorer(bonus, inputs=STATES, games=GAMES):
     return explorers_of(None, bonus, inputs, 2, games)[0]
 
 
@@ -36,11 +38,11 @@ def normalised(sums, gain, bias):
 
 def outputs(layers, x):
     """Outputs of a network with layer norm, in float64."""
-    layers = [[None if part is None else np.asarray(part, float) for part in layer] for layer in layers]
+    whole: Any = [[None if part is None else np.asarray(part, float) for part in layer] for layer in layers]
     x = np.concatenate([x, np.ones((len(x), 1))], axis=1)
-    for weight, bias, gain in layers[:-1]:
+    for weight, bias, gain in whole[:-1]:
         x = normalised(x @ weight, gain, bias)
-    return x @ layers[-1][0] + layers[-1][1]
+    return x @ whole[-1][0] + whole[-1][1]
 
 
 def test_running_statistics_are_those_of_all_values_so_far():
@@ -189,7 +191,7 @@ def test_agents_learn_with_them_and_go_on_from_a_file(bonus, tmp_path):
     agent = ParallelAgent(
         EpsilonGreedy(0.1), bonus=bonus, novelty_discount=0.9, games=16, width=32, rollout=16
     )  # fmt: skip
-    settings = dorax.grid(**{"scale": (0.1, 1.0), "share": (0.5,)})
+    settings = dorax.grid(scale=(0.1, 1.0), share=(0.5,))
     result = dorax.train(agent, dorax.mdps.deep_sea(4, 3), steps=1500, settings=settings)
     assert np.isfinite(result.data["return"].values[..., :50]).all()
     learner = result.learner(setting=1)
@@ -203,9 +205,9 @@ def test_agents_learn_with_them_and_go_on_from_a_file(bonus, tmp_path):
     (partial(RND, share=0.0), "the share of the bonus is 0.0"),
     (partial(RND, share=1.5), "the share of the bonus is 1.5"),
     (partial(NovelD, discount=2.0), "the discount of NovelD is 2.0"),
-    (partial(NovelD, 0.1), "rnd is 0.1"),
+    (partial(NovelD, cast("Any", 0.1)), "rnd is 0.1"),
     (partial(ParallelAgent, EpsilonGreedy(0.1), bonus=RND(dorax.LinearSchedule(1.0, 0.0, 100))), "with a schedule"),
-    (partial(dorax.DeepAgent, EpsilonGreedy(0.1), bonus=NovelD()), "bonus is NovelD"),
+    (partial(dorax.DeepAgent, EpsilonGreedy(0.1), bonus=cast("Any", NovelD())), "bonus is NovelD"),
 ])  # fmt: skip
 def test_bad_input_is_refused(make, message, refused):
     with refused(message):

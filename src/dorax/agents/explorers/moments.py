@@ -24,7 +24,7 @@ class Moments(NamedTuple):
 
 
 def with_values(
-    moments: Moments, number: Int[Array, ""], values: Float[Array, "games *dims"], is_new: Bool[Array, " games"]
+    moments: Moments, number: Int[Array, ""], values: Float[Array, "games ..."], is_new: Bool[Array, " games"]
 ) -> Moments:
     """Add several values at once (Chan et al., 1979).
 
