@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -17,9 +17,11 @@ from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax, Visits
 from dorax.core.checks import InvalidInput
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, Estimator
-from dorax.study.experiment import Condition, Experiment, Job, Measure, Recorded, Setting, Size, Table
+from dorax.study.experiment import Condition, Experiment, Job, Measure, Progress, RecordedTogether, Setting, Size, Table
+from dorax.study.identity import key_of
 from dorax.study.results import Results
 from dorax.study.statistics import Times, difference_of_shares, median_of_ratios
+from dorax.study.store import Store
 
 DETERMINISTIC, STOCHASTIC = FAMILIES = ("deep_sea", "deep_sea_stochastic")
 SIZES = range(10, 51, 2)  # of the ids 0, 1, ... of each family
@@ -127,44 +129,50 @@ def conditions(size: Size) -> list[Condition]:
 
 
 def _condition(name: str, grid: dict[str, Sequence[float]], seeds: Sequence[int], short: bool = False) -> Condition:
-    recorded = Recorded(partial(identity, name, short), seeds, 0, partial(fingerprint, name), check_installed)
+    recorded = RecordedTogether(partial(fingerprint, name), seeds, check_machine=check_installed)
     return Condition(name, partial(train, name, short), grid, {}, UNSOLVED, recorded)
 
 
-def identity(name: str, short: bool, setting: Setting, seed: int) -> dict[str, Any]:
-    """Return everything that a run depends on, besides its seed.
-
-    Args:
-        name: name of the agent.
-        short: whether it is a quick run.
-        setting: settings of the agent.
-        seed: seed, which gives the problem.
-    """
-    problem = short_problem_of(seed) if short else problem_of(seed)
-    return {"agent": name, "setting": dict(setting), "discount": DISCOUNT, "problem": asdict(problem)}
-
-
 def train(name: str, short: bool, settings: Sequence[Setting], seeds: Sequence[int], job: Job) -> xr.Dataset:
-    """Run one agent on one problem.
+    """Run one agent on one problem after the other. After an interruption only the rest is run.
 
     Args:
         name: name of the agent.
         short: whether it is a quick run.
-        settings: a single setting.
-        seeds: a single seed, which also gives the problem.
-        job: progress callback.
+        settings: settings of the agent.
+        seeds: the seeds, each of which gives a problem.
+        job: progress callback, and folder of the runs that are done.
 
     Returns:
         The dataset.
     """
+    done, number, by_setting = Store(job.folder), len(settings) * len(seeds), []
+    for setting in settings:
+        found: list[xr.Dataset] = []
+        for seed in seeds:
+            at = len(by_setting) * len(seeds) + len(found)
+            problem = short_problem_of(seed) if short else problem_of(seed)
+            path = done.folder / f"{key_of((dict(setting), seed, problem))}.nc"
+            data = done.load(path)
+            if data is None:
+                data = _run(name, setting, seed, problem, partial(_progress, job, at / number, 1 / number))
+                done.save(path, data)
+            found.append(data.assign_coords(seed=seed, record=range(data.sizes["record"])))
+        by_setting.append(xr.concat(found, "seed", join="outer"))
+    return xr.concat(by_setting, "setting", join="outer").assign_coords(setting=range(len(settings)))
+
+
+def _run(name: str, setting: Setting, seed: int, problem: Problem, progress: Progress) -> xr.Dataset:
     from dorax.experiments import _bsuite_runs as runs
 
-    (setting,), (seed,) = settings, seeds
-    problem = short_problem_of(seed) if short else problem_of(seed)
     env = runs.sea(problem.family, problem.size, problem.mapping_seed, seed)
     learner = TabularLearner(agent_of(name, setting), problem.size**2, 2, seed=seed)
-    data = runs.run(problem.family, env, learner, problem.episodes, job.progress)
-    return data.expand_dims(setting=[""], seed=[seed])
+    return runs.run(problem.family, env, learner, problem.episodes, progress)
+
+
+def _progress(job: Job, done: float, share: float, of_run: float, steps: int) -> None:
+    """Report the progress of one run of many."""
+    job.progress(min(done + share * of_run, 0.999), steps)
 
 
 def unsolved(data: xr.Dataset) -> xr.DataArray:

@@ -143,12 +143,14 @@ class RecordedTogether:
 
     Attributes:
         fingerprint: computes the outcome of a short run on the CPU at a setting; raises `InvalidInput` if it cannot.
+        seeds: the reported seeds, if they differ from those of the experiment's size.
         tuning_only: whether the reported runs are made on every machine, and only tuning is recorded.
         priority: conditions with lower numbers run first, tuning included.
         check_machine: raises `InvalidInput` on a machine that cannot run this condition.
     """
 
     fingerprint: Callable[[Setting], Mapping[str, Any]]
+    seeds: Sequence[int] | None = None
     tuning_only: bool = False
     priority: int = 0
     check_machine: Callable[[], None] = _runs_anywhere
@@ -222,7 +224,7 @@ class Condition:
         Returns:
             The seeds.
         """
-        own = self.recorded.seeds if isinstance(self.recorded, Recorded) else None
+        own = None if self.recorded is None else self.recorded.seeds
         return range(size.seeds) if own is None else own
 
 
