@@ -83,3 +83,29 @@ def test_probes_with_different_clocks_do_not_run_together(refused):
     probes = [GreedyValue.of(RIVER, DISCOUNT, 2, 6, clock=clock) for clock in ("episode", "step")]
     with refused("some after steps"):
         dorax.train(AGENT, RIVER, episodes=6, probes=probes)
+
+
+def test_seeds_with_mdps_of_their_own_are_evaluated_in_their_own():
+    seas = [mdps.deep_sea(4, seed) for seed in SEEDS]
+    settings = dorax.grid(temperature=(0.1, 1.0))
+    probe = GreedyValue.of(seas, 1.0, 300, 300, settings=len(settings))
+    found = dorax.train(AGENT, seas, episodes=100, steps=300, seeds=SEEDS, settings=settings, probes=[probe],
+                        learners=SEEDS)  # fmt: skip
+    for i, seed in enumerate(SEEDS):
+        for j in range(len(settings)):
+            policy = greedy(found.learner(seed, setting=j).q_table)
+            expected = value_of_sea(policy, seas[i])
+            assert found.data.greedy_value.values[j, i, -1] == pytest.approx(expected, rel=1e-9)
+
+
+def value_of_sea(policy, sea):
+    """The expected return of a policy: every episode ends after four steps."""
+    here, total = sea.start.copy(), 0.0
+    for _ in range(4):
+        following = np.zeros(sea.states)
+        for s, a, k in np.ndindex(sea.successor.shape):
+            chance = here[s] * policy[s, a] * sea.probability[s, a, k]
+            total += chance * sea.reward[s, a, k]
+            following[sea.successor[s, a, k]] += chance * (not sea.terminal[s, a, k])
+        here = following
+    return total

@@ -428,7 +428,7 @@ def together():
     record = RecordedTogether(acts_as_recorded)
     scales = {"scale": (0.5, 1.0, 1.2)}
     here = Condition("shy", tuned_run, scales, measure=measure, recorded=record)
-    there = Condition("shy elsewhere", tuned_run, measure=measure, recorded=record, fitted=Fitted("game", [here]))
+    there = Condition("shy elsewhere", tuned_run, measure=measure, recorded=record, fitted=[Fitted("game", here)])
     return {
         name: Experiment("fig", "a title", "", lambda size, each=each: [each], [], draw_something, 1, size=FULL)
         for name, each in (("game", here), ("other", there))

@@ -23,13 +23,33 @@ class Task:
     """What `GreedyValue` evaluates. All tasks are equal: only the host uses them, so probes share a compiled program.
 
     Args:
-        mdp: the MDP.
-        discount: the agent's discount.
+        mdps: the MDP of all lanes, or those of the seeds.
+        settings: number of settings, which vary faster than seeds from lane to lane.
+        discount: discount of the values.
         marks: steps or episodes after which a snapshot is taken.
     """
 
-    def __init__(self, mdp: MDP, discount: float, marks: Sequence[int]) -> None:
-        self.mdp, self.discount, self.marks = mdp, discount, marks
+    def __init__(self, mdps: Sequence[MDP], settings: int, discount: float, marks: Sequence[int]) -> None:
+        self.mdps, self.settings, self.discount, self.marks = mdps, settings, discount, marks
+
+    def values(self, policies: np.ndarray) -> np.ndarray:
+        """Compute the value of every lane's policy.
+
+        Args:
+            policies: probabilities, lanes x states x actions; lanes beyond the last seed are padding.
+
+        Returns:
+            The values.
+        """
+        if len(self.mdps) == 1:
+            return start_values(self.mdps[0], policies, self.discount)
+        first = range(0, len(policies), self.settings)
+        of_lane = [self.mdps[min(i, len(self.mdps) - 1)] for i in range(len(first))]
+        found = [
+            start_values(mdp, policies[start : start + self.settings], self.discount)
+            for mdp, start in zip(of_lane, first, strict=True)
+        ]
+        return np.concatenate(found)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Task)
@@ -58,23 +78,31 @@ class GreedyValue(eqx.Module):
 
     @classmethod
     def of(
-        cls, mdp: MDP, discount: float, every: int, length: int, clock: Literal["episode", "step"] = "step"
+        cls,
+        mdp: MDP | Sequence[MDP],
+        discount: float,
+        every: int,
+        length: int,
+        clock: Literal["episode", "step"] = "step",
+        settings: int = 1,
     ) -> GreedyValue:
         """Make the probe of an MDP.
 
         Args:
-            mdp: the MDP.
-            discount: the agent's discount.
+            mdp: the MDP, or a list with one for each seed.
+            discount: the agent's discount, or 1 for returns, if every episode ends.
             every: steps or episodes between snapshots; there is also one before the first step.
             length: number of steps or episodes of the run.
             clock: whether to count steps or episodes.
+            settings: number of settings of the run; only needed with a list of MDPs.
 
         Returns:
             The probe.
         """
         check_whole("every", every)
         check_whole("length", length)
-        return cls(Task(mdp, discount, range(0, length + 1, every)), clock)
+        mdps = [mdp] if isinstance(mdp, MDP) else list(mdp)
+        return cls(Task(mdps, settings, discount, range(0, length + 1, every)), clock)
 
     @property
     def marks(self) -> Sequence[int]:
@@ -103,10 +131,10 @@ class GreedyValue(eqx.Module):
 
     def snapshot(self, state: Any, views: Callable[[Any], View]) -> Mapping[str, np.ndarray]:
         """Return the value of every lane's greedy policy, and its number of steps."""
-        mdp = self.task.mdp
+        mdp = self.task.mdps[0]
         values = np.asarray(views(jnp.arange(mdp.states)).values, np.float64)
         policies = greedy_policy(values.reshape(-1, mdp.actions)).reshape(values.shape)
         return {
-            "greedy_value": start_values(mdp, policies, self.task.discount),
+            "greedy_value": self.task.values(policies),
             "snapshot_step": np.asarray(state),
         }

@@ -158,16 +158,15 @@ class RecordedTogether:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Tuning runs of other conditions, which choose the setting of a condition that has none of its own.
+    """Tuning runs of another condition, which choose the setting of a condition that has none of its own.
 
     Attributes:
-        experiment: name of their experiment.
-        conditions: these conditions, with the same grid. Of several, each ranks the settings; the one with the lowest
-            sum of ranks is chosen.
+        experiment: name of its experiment.
+        condition: the other condition.
     """
 
     experiment: str
-    conditions: Sequence[Condition]
+    condition: Condition
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,8 @@ class Condition:
         limits: values that a parameter cannot exceed. Other choices at the edge of a grid are reported.
         measure: what settings are fitted by.
         recorded: how results are recorded in `results/`, if they are.
-        fitted: whose tuning runs choose the setting; by default its own.
+        fitted: whose tuning runs choose the setting; by default its own. Of several, which have the same grid, each
+            ranks the settings, and the one with the lowest sum of ranks is chosen.
     """
 
     name: str
@@ -193,7 +193,7 @@ class Condition:
     limits: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
     measure: Measure = Q_ERROR
     recorded: Recorded | RecordedTogether | None = None
-    fitted: Fitted | None = None
+    fitted: Sequence[Fitted] = ()
 
     @property
     def fingerprint(self) -> Callable[[Setting], Mapping[str, Any]] | None:

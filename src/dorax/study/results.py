@@ -211,9 +211,8 @@ def _priority(condition: Condition) -> int:
 
 def _tuned(condition: Condition, archive: Archive) -> list[tuple[Archive, Condition]]:
     """Return the conditions whose tuning runs choose the setting, with their archives."""
-    if condition.fitted is None:
-        return [(archive, condition)]
-    return [(archive.of(condition.fitted.experiment), each) for each in condition.fitted.conditions]
+    tuned = [(archive.of(each.experiment), each.condition) for each in condition.fitted]
+    return tuned or [(archive, condition)]
 
 
 def _choices(condition: Condition, archive: Archive) -> dict[Axis, Choice] | None:

@@ -244,6 +244,21 @@ def difference_of_means(larger: Floats, smaller: Floats) -> Interval:
     return mean_of_differences([(larger, smaller)])
 
 
+def ratio_of_means(numerator: Floats, denominator: Floats) -> Interval:
+    """Compute the ratio of the means of two independent groups of runs.
+
+    Args:
+        numerator: values of the first group.
+        denominator: values of the second group, positive on average.
+
+    Returns:
+        The ratio with its bootstrap interval.
+    """
+    draws = [np.mean(values[_draws(len(values), seed)], axis=-1) for seed, values in ((1, numerator), (2, denominator))]
+    value = float(_ratio(np.asarray(np.mean(numerator)), np.asarray(np.mean(denominator))))
+    return from_draws(value, np.nan_to_num(_ratio(*draws), nan=0.0))
+
+
 def mean_of_differences(pairs: Sequence[tuple[Floats, Floats]]) -> Interval:
     """Compute the difference of the means of two groups of runs, averaged over several tasks of equal weight.
 

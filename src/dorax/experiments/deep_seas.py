@@ -1,0 +1,128 @@
+"""Deep seas of 20 to 50 rows with networks that play many games: acting by counts, and its rivals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from dorax.experiments._parallel import SEA_STEPS, sea
+from dorax.experiments._parallel_explorers import LADDER, RIVALS, TURNS, Explorer, explorers
+from dorax.experiments._parallel_study import (
+    QUICK,
+    SIZE,
+    condition,
+    name_of,
+    quick_conditions,
+    range_tables,
+    solved,
+    solves,
+    solves_more,
+    sooner,
+    table,
+    there,
+    times_of,
+)
+from dorax.study import figures
+from dorax.study.experiment import Condition, Experiment, Fitted, Size, Table
+from dorax.study.results import Results
+from dorax.study.statistics import bootstrap, median, share
+
+NAME = "deep_seas"
+TUNED = sea(20)
+SEAS = {size: sea(size).name for size in SEA_STEPS}
+
+
+def conditions(size: Size) -> list[Condition]:
+    """One condition per explorer and sea. Settings are fitted on the sea of 20; the larger ones are held out."""
+    chosen = explorers()
+    if not size.is_full:
+        return quick_conditions({name: chosen[name] for name in (TURNS, LADDER)}, list(SEAS.values())[:2])
+    made: list[Condition] = []
+    for rows in SEAS:
+        for name, explorer in chosen.items():
+            fitted = [] if rows == 20 else [tuned_on_sea(name, explorer)]
+            made.append(condition(NAME, name, explorer, sea(rows), fitted))
+    return made
+
+
+def tuned_on_sea(name: str, explorer: Explorer) -> Fitted:
+    """Return the tuning runs of an explorer on the sea of 20.
+
+    Args:
+        name: name of the explorer.
+        explorer: the explorer.
+    """
+    return Fitted(NAME, condition(NAME, name, explorer, TUNED))
+
+
+def draw(results: Results, figure: Figure) -> None:
+    """Draw the share of runs that end solved, and the steps until they are, against the number of rows."""
+    figure.set_size_inches(11, 4.4)
+    left, right = figure.subplots(1, 2)
+    for place, (name, explorer) in enumerate(explorers().items()):
+        rows = [each for each, world in SEAS.items() if there(results, [name], world)]
+        if not rows:
+            continue
+        shares = [share(*solved(results, name_of(name, SEAS[each]))) for each in rows]
+        x = np.asarray(rows) + 0.35 * (place - 4.5)
+        ends = [[each.value - each.low for each in shares], [each.high - each.value for each in shares]]
+        left.errorbar(x, [each.value for each in shares], ends, marker="o", markersize=4, label=name, **explorer.line)
+        times = [times_of(results, name_of(name, SEAS[each])).latest for each in rows]
+        middle, low, high = (np.stack(each) for each in zip(*(bootstrap(each, median) for each in times), strict=True))
+        is_known = np.isfinite(middle)
+        ends = np.stack([middle - low, np.where(np.isfinite(high), high, middle) - middle])[:, is_known]
+        right.errorbar(x[is_known], middle[is_known], ends, marker="o", markersize=4, **explorer.line)
+    left.set(xlabel="rows", ylabel="share of runs that end solved", ylim=(-0.03, 1.03), xticks=list(SEAS))
+    right.set(xlabel="rows", ylabel="steps until solved (median)", yscale="log", xticks=list(SEAS))
+    figures.tidy(left)
+    figures.tidy(right)
+    figures.legend_below(figure, left, columns=5)
+
+
+def tables(results: Results) -> Sequence[Table]:
+    """Create a table for every sea, and one of the settings that work."""
+    chosen, shown = explorers(), [world for world in SEAS.values() if there(results, list(explorers()), world)]
+    return [*range_tables(results, chosen, TUNED.name), *(table(results, chosen, world) for world in shown)]
+
+
+_WORLDS = list(SEAS.values())
+
+EXPERIMENT = Experiment(
+    figure="beyond the paper",
+    title="Deep seas of up to 50 rows: networks that act by counts, and other explorers",
+    paper="",
+    notes="Every agent is the same learner: 64 games, Q-learning without a target network from λ-returns of rollouts of"
+    " 32 steps (Gallici et al., 2024), networks of 2 × 256 units, γ = 0.99. A quarter of the games plays "
+    "greedily, for every explorer. They differ in how they explore: LLL on E-values (γ_E = 0.99) or on visits, "
+    "games in the same state taking turns; independent sharp draws; E-values of a network with a random start; "
+    "bonuses of scale / √c; RND and NovelD; a count bonus of hashed codes; an ensemble with random priors, one "
+    "head for every game that explores; and a ladder of ε over the games. RND, NovelD and the count bonus have "
+    "values of their own, which episode ends do not cut off. Each explorer has 24 settings: six of its own "
+    "numbers, with two learning rates and two λ, fitted on five tuning seeds of the sea of 20 by the greedy "
+    "return over training. Actions are mapped anew for every seed. A run is solved if the greedy policy, whose "
+    "return is computed exactly, gets 95 % of the best return over the last twentieth of the run. States are told"
+    " apart by their one-hot observation; the noisy seas of another experiment take that away.",
+    conditions=conditions,
+    claims=[
+        solves("Acting by E-values solves most runs of each deep sea", TURNS, _WORLDS),
+        *(
+            solves_more(
+                f"On each deep sea, more runs end solved by acting by E-values than with {rival}", TURNS, rival, _WORLDS
+            )
+            for rival in RIVALS
+        ),
+        *(
+            sooner(
+                f"On the deep sea of 20, acting by E-values gets there sooner than {rival}", TURNS, rival, [TUNED.name]
+            )
+            for rival in RIVALS
+        ),
+    ],
+    draw=draw,
+    order=130,
+    size=SIZE,
+    quick=QUICK,
+    tables=tables,
+)

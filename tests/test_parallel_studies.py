@@ -1,0 +1,130 @@
+"""The studies of agents with many games: equal effort for every explorer, and runs measured by greedy play."""
+
+import math
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from dorax import mdps
+from dorax.agents.tabular import TabularAgent
+from dorax.core import LLL, EValues, InvalidInput, Softmax
+from dorax.experiments import _parallel as parallel
+from dorax.experiments import deep_sea_parts, few_episodes, one_setting
+from dorax.experiments._parallel_explorers import LADDER, TURNS, explorers
+from dorax.experiments._parallel_study import condition
+from dorax.mdps.solve import greedy_policy, start_values
+from dorax.study import figures
+from dorax.study.claims import judged
+from dorax.study.experiment import FULL, Job
+from dorax.study.fitting import settings_of
+from dorax.study.results import run
+from dorax.study.store import Store
+
+STUDIES = ("deep_seas", "deep_sea_parts", "parallel_worlds", "minatar", "one_setting", "few_episodes")
+
+
+def study(name):
+    return import_module(f"dorax.experiments.{name}").EXPERIMENT
+
+
+def test_every_explorer_has_24_settings_and_the_same_learner():
+    agents: list[Any] = []
+    for found in (explorers(), deep_sea_parts.parts(), few_episodes.agents()):
+        assert {len(settings_of(each.grid)) for each in found.values()} == {24}
+    agents = [each.agent for each in explorers().values()]
+    for name in ("games", "greedy_share", "rollout", "epochs", "minibatches", "width", "depth", "discount", "replay"):
+        assert len({getattr(agent, name) for agent in agents}) == 1, name
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_settings_are_fitted_on_three_worlds_and_held_out_worlds_have_no_tuning_of_their_own(name):
+    fitted_on = ("deep sea of 20", "mountain car", "MinAtar Breakout")
+    for each in study(name).conditions(study(name).size):
+        world = each.run.world.name
+        assert bool(each.grid) == (not each.fitted)
+        if each.grid:
+            assert world in fitted_on
+        for other in each.fitted:
+            assert other.condition.run.world.name in fitted_on
+
+
+def test_one_setting_for_all_worlds_is_judged_where_nothing_was_tuned():
+    assert not {"deep sea of 20", "mountain car", "MinAtar Breakout"} & set(one_setting.WORLDS)
+    for each in one_setting.conditions(FULL):
+        assert len(each.fitted) == 3
+
+
+def test_names_of_conditions_and_texts_of_claims_are_unique():
+    for name in STUDIES:
+        experiment = study(name)
+        names = [each.name for each in experiment.conditions(experiment.size)]
+        assert len(set(names)) == len(names)
+
+
+def test_a_full_run_needs_a_gpu_and_says_so():
+    with pytest.raises(InvalidInput, match=r"^deep_seas needs a GPU, and JAX finds none; allowed: --quick"):
+        parallel.check_gpu("deep_seas")
+
+
+def test_records_without_a_finished_greedy_game_repeat_the_one_before():
+    curve = xr.DataArray([[np.nan, 1.0, np.nan, 3.0, np.nan]], dims=("seed", "record"))
+    np.testing.assert_array_equal(parallel.latest(curve), [[np.nan, 1, 1, 3, 3]])
+
+
+def test_a_run_is_solved_if_its_end_is_and_not_if_it_only_was():
+    kept, forgotten = np.ones(40), np.ones(40)
+    kept[10:] = 0.01
+    forgotten[10:30] = 0.01
+    data = xr.Dataset({"lost": (("seed", "record"), np.stack([kept, forgotten]))})
+    np.testing.assert_array_equal(parallel.is_solved(data), [True, False])
+
+
+def test_the_best_return_of_the_stochastic_sea_is_that_of_always_moving_right():
+    """A move to the right succeeds with probability 1 - 1/N; the treasure takes N successes in a row."""
+    size = 20
+    success = (1 - 1 / size) ** size
+    cost = 0.01 / size
+    falls = sum((1 - 1 / size) ** row for row in range(size))
+    best = parallel.stochastic_sea(size).best
+    assert success - cost * size <= best + 1e-9
+    assert best == pytest.approx(success - cost * falls, abs=0.02)
+
+
+def test_a_run_on_finite_worlds_records_the_exact_return_of_every_seeds_greedy_policy(tmp_path):
+    world = replace(parallel.sea(5), steps=4000)
+    agent = TabularAgent(LLL(Softmax(0.03)), EValues(0.99, learning_rate=0.5), discount=0.99)
+    settings = [{"temperature": 0.03}, {"temperature": 100.0}]
+    data = parallel.ParallelRun(agent, world)(settings, [3, 4, 5], Job(lambda *_: None, tmp_path))
+    assert data.greedy_return.dims == ("setting", "seed", "record")
+    assert data.record_step.values[0, 0, 0] == 0
+    np.testing.assert_allclose(data.greedy_return.isel(setting=0, record=-1), 0.99, atol=1e-6)
+    for i, seed in enumerate((3, 4, 5)):  # before the first step all actions are equal
+        mdp = mdps.deep_sea(5, seed)
+        undecided = greedy_policy(np.zeros((mdp.states, mdp.actions)))
+        expected = start_values(mdp, undecided[None], 1.0)
+        np.testing.assert_allclose(data.greedy_return.values[:, i, 0], expected[0], atol=1e-6)
+    assert math.isclose(data.lost.max(), 1.0)
+
+
+def test_a_condition_is_recorded_whole():
+    made = condition("deep_seas", TURNS, explorers()[TURNS], parallel.sea(20))
+    assert made.is_recorded
+    assert made.records(is_tuning=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_quick_run_goes_from_the_agents_to_the_claims_and_the_figure(name, tmp_path):
+    experiment = study(name)
+    results = run(name, experiment, experiment.quick, Store(tmp_path), lambda name: lambda share, steps: None)
+    rows = judged(name, experiment, results)
+    assert all(row["verdict"] in ("holds", "fails", "unclear") for row in rows)
+    assert experiment.tables is not None
+    assert all(table.rows for table in experiment.tables(results))
+    figure = figures.drawn(experiment, results)
+    assert figure.axes[0].has_data()
+    assert any(LADDER in each.name or TURNS in each.name or "games" in each.name for each in results)
