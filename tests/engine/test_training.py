@@ -24,7 +24,11 @@ BRIDGE, CAR = dorax.mdps.bridge(3), dorax.envs.SparseMountainCar()
         (LINEAR, "MountainCar-v0", ["'MountainCar-v0'"]),
         (LINEAR, (CAR, CAR.default_params), ["the environment of a LinearAgent is (SparseMountainCar"]),
         (DEEP, gymnasium.make("CartPole-v1"), ["the environment of a DeepAgent is <", "CartPole-v1"]),
-        (None, CAR, ["agent is None", "a TabularAgent, LinearAgent, DeepAgent or AtariAgent, or a learner"]),
+        (
+            None,
+            CAR,
+            ["agent is None", "a TabularAgent, LinearAgent, DeepAgent, ParallelAgent or AtariAgent, or a learner"],
+        ),
         ("LLL", BRIDGE, ["agent is 'LLL'"]),
         (RULE, BRIDGE, ["agent is LLL"]),
         (BRIDGE.name, LINEAR, ["agent is 'bridge(3)'"]),

@@ -11,6 +11,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from dorax.agents.explorers.making import check_explorers, explorers_of
+from dorax.agents.explorers.protocol import Explores
 from dorax.agents.explorers.specs import RND, NovelD
 from dorax.agents.parallel.algorithm import ParallelAlgorithm
 from dorax.agents.value_network import Inputs
@@ -42,7 +43,7 @@ class ParallelAgent(eqx.Module):
             `HashedCodes`, `Prototypes`, `LearnedPrototypes`; by default a table for finite MDPs and prototypes for
             vectors) or which network predicts the counts (`CountNetwork`, `RandomStart`); None for no counts.
         bonus: turns counts into reward, such as `InverseRootCount`, or `RND` or `NovelD`, which need no counts; None
-            for no bonus.
+            for no bonus. Counter and bonus may be your own; see `dorax.agents.explorers.protocol`.
         novelty_discount: if given, the bonus has values of its own with this discount, which episode ends do not cut
             off; they are added to Q to act on, but not in games that play greedily.
         heads: if given, Q has so many heads that learn from the same steps, each with a random function of its own
@@ -65,8 +66,8 @@ class ParallelAgent(eqx.Module):
     """
 
     rule: Rule = eqx.field(converter=as_rule)
-    counter: SharedCounter | None = None
-    bonus: Bonus | RND | NovelD | None = None
+    counter: SharedCounter | Explores | None = None
+    bonus: Bonus | RND | NovelD | Explores | None = None
     novelty_discount: Array | None = None
     heads: int | None = eqx.field(default=None, static=True)
     prior_scale: Array = 1.0
