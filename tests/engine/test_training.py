@@ -27,7 +27,7 @@ BRIDGE, CAR = dorax.mdps.bridge(3), dorax.envs.SparseMountainCar()
         (
             None,
             CAR,
-            ["agent is None", "a TabularAgent, LinearAgent, DeepAgent, ParallelAgent or AtariAgent, or a learner"],
+            ["agent is None", "DeepAgent, ParallelAgent or AtariAgent, or a learner"],
         ),
         ("LLL", BRIDGE, ["agent is 'LLL'"]),
         (RULE, BRIDGE, ["agent is LLL"]),

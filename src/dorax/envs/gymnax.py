@@ -52,6 +52,15 @@ def from_gymnax(name: str, **options: Any) -> Any:
         raise InvalidInput(f"options of {name} are {options}: {error}; allowed: arguments of its class") from None
 
 
+def gymnax_names() -> list[str]:
+    """Return the names of the environments of gymnax; none if it is not installed."""
+    try:
+        import gymnax
+    except ModuleNotFoundError:
+        return []
+    return list(gymnax.registered_envs)
+
+
 @functools.cache
 def _made(name: str, options: tuple[tuple[str, Any], ...]) -> Any:
     import gymnax
