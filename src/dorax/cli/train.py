@@ -163,20 +163,22 @@ class Train:
 
 
 class _Stopwatch:
-    """Passes progress on, and measures the speed after compilation: from the first report to the last."""
+    """Passes progress on and measures the speed. The first report comes after compilation and the first chunk."""
 
     def __init__(self, report: Any) -> None:
         self._report, self._began = report, time.perf_counter()
-        self._times: list[float] = []
-        self._steps: list[int] = []
+        self._first: tuple[float, int] | None = None
+        self._last = self._began, 0
 
     def __call__(self, share: float, steps: int) -> None:
-        self._times.append(time.perf_counter())
-        self._steps.append(steps)
+        self._last = time.perf_counter(), steps
+        self._first = self._first or self._last
         self._report(share, steps)
 
     def words(self) -> str:
-        """Return the time and the speed in words."""
-        took = f"{time.perf_counter() - self._began:.1f} s"
-        seconds, steps = self._times[-1] - self._times[0], self._steps[-1] - self._steps[0]
-        return f"{took}, {steps / seconds:.1e} steps/s after compilation" if seconds > 0 and steps > 0 else took
+        """Return the time and the speed in words; without compilation if most of the run is measured then."""
+        (now, steps), (first, before) = self._last, self._first or self._last
+        if 2 * before < steps and first < now:
+            return f"{now - self._began:.1f} s; {(steps - before) / (now - first):.1e} steps/s after compilation"
+        seconds = now - self._began
+        return f"{seconds:.1f} s; {steps / seconds:.1e} steps/s with compilation"

@@ -46,7 +46,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
         " did you mean ...?" for a message, or nothing if no known word is similar.
     """
     names = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(str(word).lower(), names, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(str(word).lower(), names, n=1, cutoff=0.6)
     return f" did you mean {names[near[0]]}?" if near else ""
 
 

@@ -34,7 +34,7 @@ def test_a_number_may_differ_between_games():
 @pytest.mark.parametrize(("name", "numbers", "words"), [
     ("evalues", {}, "explorer is 'evalues'; did you mean e-values? allowed: e-values, visits,"),
     ("qqq", {}, "explorer is 'qqq'; allowed: e-values,"),
-    ("rnd", {"scales": 1.0}, "scales is given with the explorer rnd; did you mean scale? allowed: scale, epsilon,"),
+    ("rnd", {"scales": 1.0}, "scales is given with the explorer rnd; allowed: scale, epsilon,"),
     ("visits", {"e_discount": 0.9}, "e_discount is given with the explorer visits; allowed: temperature, features"),
 ])  # fmt: skip
 def test_unknown_words_are_refused_beside_the_known_ones(name, numbers, words):

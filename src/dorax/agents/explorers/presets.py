@@ -57,10 +57,7 @@ def preset(name: str, **numbers: Any) -> Arguments:
     found = PRESETS[name]
     for number in numbers:
         if number not in found.numbers:
-            raise InvalidInput(
-                f"{number} is given with the explorer {name};{suggestion(number, found.numbers)} allowed: "
-                f"{', '.join(found.numbers)}"
-            )
+            raise InvalidInput(f"{number} is given with the explorer {name}; allowed: {', '.join(found.numbers)}")
     return found.arguments(**numbers)
 
 
