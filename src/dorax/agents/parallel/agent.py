@@ -15,7 +15,7 @@ from dorax.agents.explorers.protocol import Explores
 from dorax.agents.explorers.specs import RND, NovelD
 from dorax.agents.parallel.algorithm import ParallelAlgorithm
 from dorax.agents.value_network import Inputs
-from dorax.core.agents import as_rule, check_rule
+from dorax.core.agents import as_rule, check_no_spread, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_probability, check_whole, in_brief
@@ -89,7 +89,10 @@ class ParallelAgent(eqx.Module):
         check_at_least("learning_rate", self.learning_rate, 0)
         check_discount("discount", self.discount)
         check_probability("trace", self.trace)
-        check_rule(self.rule)
+        check_rule(self.rule, may_spread=True)
+        for name, part in vars(self).items():
+            if name != "rule":
+                check_no_spread(name, part)
         check_explorers(self.rule, self.counter, self.bonus)
         if self.novelty_discount is not None:
             check_discount("novelty_discount", self.novelty_discount)
