@@ -89,7 +89,8 @@ def train(
     """Train one learner for every seed and, in a sweep, for every setting, all in parallel.
 
     On a CPU, results are bitwise reproducible: the same seed gives the same numbers, whatever runs in parallel, on any
-    number of devices, and with or without tests, maps and other probes.
+    number of devices, and with or without tests, maps and other probes. For a `ParallelAgent` this needs the same
+    number of learners on each device.
 
     Args:
         agent: a `TabularAgent` (on finite MDPs), a `LinearAgent` or a `DeepAgent` (in functional environments), a

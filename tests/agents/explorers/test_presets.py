@@ -1,5 +1,8 @@
 """Explorers by name."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -15,6 +18,13 @@ def test_every_explorer_is_an_agent_whose_numbers_can_be_given(name):
         given = 8 if number == "heads" else dorax.Table() if number == "features" else 0.125
         agent = dorax.ParallelAgent(**preset(name, **{number: given}), games=8)
         assert repr(given) in repr(agent), number
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_page_names_every_explorer_with_its_numbers(name):
+    page = (Path(__file__).parents[3] / "docs" / "parallel.md").read_text()
+    (row,) = re.findall(rf"^\| `{name}` \|.*\| (.*) \|$", page, re.MULTILINE)
+    assert row == ", ".join(f"`{number}`" for number in PRESETS[name].numbers)
 
 
 def test_visits_are_e_values_that_do_not_look_ahead():
