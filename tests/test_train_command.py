@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from dorax.agents.explorers import PRESETS
 from dorax.cli.train import Train
 from dorax.envs import words
 from dorax.study.training_curves import drawn, first_at, returns_of, summary
+
+
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def fails(capsys, *arguments):
@@ -67,6 +71,13 @@ def test_options_are_numbers_of_the_explorer_and_of_the_learner():
 
 def test_the_options_of_the_learner_have_the_agent_s_defaults():
     assert command("bridge").agent() == dorax.ParallelAgent(**PRESETS["e-values"].arguments())
+
+
+def test_the_commands_of_the_page_are_understood():
+    lines = re.findall(r"^dorax train ([^#\n]+)", (DOCS / "parallel.md").read_text(), re.MULTILINE)
+    assert len(lines) >= 3
+    for line in lines:
+        assert command(*line.split()).agent().games > 1
 
 
 def test_runs_that_differ_have_different_names():
