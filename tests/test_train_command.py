@@ -16,7 +16,6 @@ from dorax.cli.train import Train
 from dorax.envs import words
 from dorax.study.training_curves import drawn, first_at, returns_of, summary
 
-
 DOCS = Path(__file__).parents[1] / "docs"
 
 

@@ -82,7 +82,7 @@ def drawn(data: xr.Dataset, target: float | None, title: str) -> Figure:
     figure = new_figure(6.0)
     axes = figure.subplots()
     steps = data.record_step.values[0]
-    for kind, colour in zip(("greedy", "exploring"), COLOURS, strict=False):
+    for kind, colour in (("exploring", COLOURS[1]), ("greedy", COLOURS[0])):
         returns = returns_of(data, kind)
         if np.isnan(returns).all():
             continue
