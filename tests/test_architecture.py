@@ -27,7 +27,7 @@ EDGES = {
     "explorer": {"agents", "core", "engine", "envs", "files", "mdps"},
     "bench": {"agents", "core", "engine", "envs", "mdps", "wrappers"},
     "experiments": {"agents", "core", "engine", "envs", "features", "mdps", "study", "wrappers"},
-    "cli": {"agents", "bench", "core", "engine", "experiments", "explorer", "study"},
+    "cli": {"agents", "bench", "core", "engine", "envs", "experiments", "explorer", "study"},
 }
 
 
@@ -47,7 +47,7 @@ def test_the_picture_of_the_packages_is_made_from_their_imports():
 
 
 def test_families_of_agents_do_not_import_one_another():
-    families = ("tabular", "linear", "deep", "atari")
+    families = ("tabular", "linear", "deep", "parallel", "atari")
     for family in families:
         folder = imports.SOURCE / "agents" / family
         for path in [*folder.rglob("*.py")] or [folder.with_suffix(".py")]:

@@ -24,7 +24,7 @@ BRIDGE, CAR = dorax.mdps.bridge(3), dorax.envs.SparseMountainCar()
         (LINEAR, "MountainCar-v0", ["'MountainCar-v0'"]),
         (LINEAR, (CAR, CAR.default_params), ["the environment of a LinearAgent is (SparseMountainCar"]),
         (DEEP, gymnasium.make("CartPole-v1"), ["the environment of a DeepAgent is <", "CartPole-v1"]),
-        (None, CAR, ["agent is None", "a TabularAgent, LinearAgent, DeepAgent or AtariAgent, or a learner"]),
+        (None, CAR, ["agent is None", "DeepAgent, ParallelAgent or AtariAgent, or a learner"]),
         ("LLL", BRIDGE, ["agent is 'LLL'"]),
         (RULE, BRIDGE, ["agent is LLL"]),
         (BRIDGE.name, LINEAR, ["agent is 'bridge(3)'"]),
@@ -40,6 +40,12 @@ def test_an_agent_and_a_world_that_do_not_fit_are_refused(agent, world, words, r
 def test_a_finite_mdp_is_no_world_for_tiles_or_networks(agent, refused):
     with refused("bridge(3)"):
         dorax.train(agent, BRIDGE, 5)
+
+
+@pytest.mark.parametrize("agent", [dorax.TabularAgent, dorax.LinearAgent, dorax.DeepAgent, dorax.AtariAgent])
+def test_a_rule_whose_numbers_differ_between_games_is_for_agents_with_many_games(agent, refused):
+    with refused("with a Spread; allowed: a Spread in the rule of a ParallelAgent"):
+        agent(dorax.EpsilonGreedy(dorax.Spread(0.01, 0.4)))
 
 
 def test_agent_and_world_in_the_wrong_order_are_refused(refused):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dorax import explorer, mdps
+from dorax.envs import words
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -290,7 +291,7 @@ MORE_WORLDS = ("tree", "cliff", "Taxi-v4")
     "name", ["deep_sea", "FrozenLake-v1", *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_WORLDS)]
 )  # directions that differ by cell, chance; few actions, cells never stood on, no drawing
 def test_other_worlds_are_shown_too_and_one_agent_alone(opened, name):
-    mdp = explorer.world(name)
+    mdp = words.mdp(name)
     recording = explorer.record(mdp, explorer.agents(["visits"], mdp, 0.9, 0.9)["visits"], 8)
     page = opened(mdp, {"visits": recording})
     page.keyboard.press("End")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dorax import cli, explorer, mdps
+from dorax.envs import words
 
 
 def fails(capsys, *arguments):
@@ -19,15 +20,16 @@ def fails(capsys, *arguments):
     return lines[0]
 
 
-@pytest.mark.parametrize(
-    "name", ["bridge", "tree", "cliff", "deep_sea", "river_swim", "FrozenLake-v1", "Taxi-v4", "dorax/Bridge-v0"]
-)
+OURS = ["bridge", "bridge:3", "tree", "cliff", "deep_sea", "deep_sea:4", "chain:9", "river_swim"]
+
+
+@pytest.mark.parametrize("name", [*OURS, "FrozenLake-v1", "Taxi-v4", "dorax/Bridge-v0"])
 def test_a_name_is_a_world(name):
-    assert explorer.world(name).states > 1
+    assert words.mdp(name).states > 1
 
 
 def test_a_frozen_lake_is_drawn_as_gymnasium_draws_it():
-    lake = explorer.world("FrozenLake-v1")
+    lake = words.mdp("FrozenLake-v1")
     assert lake.layout is not None
     assert lake.action_names is not None
     assert lake.layout.rows == ("S...", ".#.#", "...#", "#..G")
@@ -55,9 +57,12 @@ def test_a_temperature_grows_with_what_there_is_to_gain():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "expected"),
     [
-        (["brigde"], "MDP 'brigde' is unknown; allowed: bridge,"),
+        (["brigde"], "MDP 'brigde' is unknown; did you mean bridge? allowed: bridge,"),
+        (["bridge:many"], "the size of bridge is 'many'; allowed: a whole number, such as bridge:10"),
+        (["bridge:0"], "the length of a bridge is 0"),
+        (["cliff:5"], "a size is given for cliff, which has only one"),
         (["nowhere.txt"], "nowhere.txt does not exist"),
         (["bridge", "--agent", "e-value"], "agent 'e-value' is unknown; allowed: e-values,"),
         (["bridge", "--agent", "visits", "visits"], "one, or two different ones"),
@@ -70,9 +75,9 @@ def test_a_temperature_grows_with_what_there_is_to_gain():
         (["bridge", "--episodes", "1", "--page", "/proc/nowhere/page.html"], "cannot write"),
     ],
 )
-def test_what_cannot_be_explored_is_one_line(capsys, tmp_path, arguments, words):
+def test_what_cannot_be_explored_is_one_line(capsys, tmp_path, arguments, expected):
     out = [] if "--page" in arguments else ["--page", str(tmp_path / "page.html")]
-    assert words in fails(capsys, *arguments, *out)
+    assert expected in fails(capsys, *arguments, *out)
     assert not (tmp_path / "page.html").exists()
 
 

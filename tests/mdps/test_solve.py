@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dorax import mdps
 from dorax.mdps.mdp import deterministic
-from dorax.mdps.solve import start_values
+from dorax.mdps.solve import optimal_return, start_values
 
 
 def random_mdp(seed, states=5, actions=3, successors=2):
@@ -65,6 +65,29 @@ def test_optimal_values_are_those_of_the_optimal_policy(seed, discount):
     reward = (policy * (mdp.probability * mdp.reward).sum(axis=2)).sum(axis=1)
     values = np.linalg.solve(np.eye(mdp.states) - discount * going_on(mdp, policy), reward)
     np.testing.assert_allclose(values, mdp.optimal_q(discount).max(axis=1), rtol=1e-9, atol=1e-9)
+
+
+def best_return(mdp, state, steps):
+    """The largest mean return from a state with so many steps left."""
+    if steps == 0:
+        return 0.0
+    return max(
+        sum(
+            p * (r + (0 if ends else best_return(mdp, target, steps - 1)))
+            for p, r, ends, target in zip(
+                mdp.probability[state, a], mdp.reward[state, a], mdp.terminal[state, a], mdp.successor[state, a],
+                strict=True,
+            )
+        )
+        for a in np.flatnonzero(mdp.available[state])
+    )  # fmt: skip
+
+
+@given(seed=st.integers(0, 10**6), steps=st.integers(1, 3))
+def test_the_best_return_is_that_of_the_best_plan_for_the_steps_that_are_left(seed, steps):
+    mdp = replace(random_mdp(seed, states=3, actions=2), max_steps=steps)
+    expected = mdp.start @ [best_return(mdp, state, steps) for state in range(mdp.states)]
+    np.testing.assert_allclose(optimal_return(mdp), expected, rtol=1e-12, atol=1e-12)
 
 
 @given(seed=st.integers(0, 10**6), discount=st.sampled_from([0.0, 0.5, 0.9, 0.99]))

@@ -9,6 +9,7 @@ from dorax.core.checks import InvalidInput, in_brief
 from dorax.core.policies import EpsilonGreedy, Softmax
 from dorax.core.rules import LLL, UCB, Deficit, Rule, Sample
 from dorax.core.schedules import has_schedule
+from dorax.core.spreads import has_spread
 
 
 def as_rule(rule: Rule | EpsilonGreedy | Softmax) -> Rule:
@@ -23,14 +24,15 @@ def as_rule(rule: Rule | EpsilonGreedy | Softmax) -> Rule:
     return Sample(rule) if isinstance(rule, EpsilonGreedy | Softmax) else rule
 
 
-def check_rule(rule: Any) -> None:
+def check_rule(rule: Any, *, may_spread: bool = False) -> None:
     """Raise unless `rule` can choose an action from values, counts, steps and a uniform number.
 
     Args:
         rule: the value to check.
+        may_spread: whether its numbers may differ between games.
 
     Raises:
-        InvalidInput: if it cannot be called with these four arguments.
+        InvalidInput: if it cannot be called with these four arguments, or if numbers differ that may not.
     """
     try:
         inspect.signature(rule).bind(0, 0, 0, 0)
@@ -41,6 +43,22 @@ def check_rule(rule: Any) -> None:
         raise InvalidInput(
             f"rule is {rule!r}; allowed: Sample, LLL, Deficit, UCB or a function of values, counts, steps and a "
             "uniform number (to draw actions from a policy of your own: Sample(policy))"
+        )
+    if not may_spread:
+        check_no_spread("rule", rule)
+
+
+def check_no_spread(name: str, part: Any) -> None:
+    """Raise `InvalidInput` if a number of a part of an agent differs between games.
+
+    Args:
+        name: name of the part, for the message.
+        part: the part.
+    """
+    if has_spread(part):
+        raise InvalidInput(
+            f"{name} is {in_brief(part)}, with a Spread; allowed: a Spread in the rule of a ParallelAgent, whose games "
+            "act by numbers of their own"
         )
 
 

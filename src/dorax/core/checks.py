@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,21 @@ def in_brief(thing: Any) -> str:
     """
     words = " ".join(repr(thing).split())
     return words if len(words) <= 80 else f"{words[:80]}…"
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Suggest a known word for one that is not.
+
+    Args:
+        word: the unknown word.
+        known: the known ones.
+
+    Returns:
+        " did you mean ...?" for a message, or nothing if no known word is similar.
+    """
+    names = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(str(word).lower(), names, n=1, cutoff=0.6)
+    return f" did you mean {names[near[0]]}?" if near else ""
 
 
 def check_numbers(name: str, value: Any, allowed: str, is_allowed: Callable[[Numbers], Flags]) -> None:

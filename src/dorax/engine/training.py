@@ -89,11 +89,12 @@ def train(
     """Train one learner for every seed and, in a sweep, for every setting, all in parallel.
 
     On a CPU, results are bitwise reproducible: the same seed gives the same numbers, whatever runs in parallel, on any
-    number of devices, and with or without tests, maps and other probes.
+    number of devices, and with or without tests, maps and other probes. For a `ParallelAgent` this needs the same
+    number of learners on each device.
 
     Args:
-        agent: a `TabularAgent` (on finite MDPs), a `LinearAgent` or a `DeepAgent` (in functional environments),
-            an `AtariAgent`; or a trained learner, to train it further.
+        agent: a `TabularAgent` (on finite MDPs), a `LinearAgent` or a `DeepAgent` (in functional environments), a
+            `ParallelAgent` (on both), an `AtariAgent`; or a trained learner, to train it further.
         env: a finite MDP (`dorax.mdps`) or a functional environment (`dorax.envs`, or any with gymnax's
             interface), or a list with one for each seed, which differ in numbers only; or an environment that
             runs outside JAX: `dorax.envs.Atari("freeway")`, `dorax.envs.GymnasiumEnv("CartPole-v1")`.
@@ -205,7 +206,8 @@ def _agent_and_start(agent: Any) -> tuple[Any, Any]:
         return agent.agent, agent
     if isinstance(agent, type) or not hasattr(agent, "algorithm"):
         raise InvalidInput(
-            f"agent is {in_brief(agent)}; allowed: a TabularAgent, LinearAgent, DeepAgent or AtariAgent, or a learner"
+            f"agent is {in_brief(agent)}; allowed: a TabularAgent, LinearAgent, DeepAgent, "
+            "ParallelAgent or AtariAgent, or a learner"
         )
     return agent, None
 

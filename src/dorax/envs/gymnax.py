@@ -14,11 +14,10 @@ turns it off. Because of these differences, scores cannot be compared with publi
 
 from __future__ import annotations
 
-import difflib
 import functools
 from typing import Any
 
-from dorax.core.checks import InvalidInput
+from dorax.core.checks import InvalidInput, suggestion
 
 
 def from_gymnax(name: str, **options: Any) -> Any:
@@ -44,7 +43,7 @@ def from_gymnax(name: str, **options: Any) -> Any:
         raise InvalidInput(f"{missing} is not installed; install it with pip install 'dorax[worlds]'") from None
     if name not in gymnax.registered_envs:
         raise InvalidInput(
-            f"the environment is {name!r};{_suggestion(name, gymnax.registered_envs)} allowed: a name in "
+            f"the environment is {name!r};{suggestion(name, gymnax.registered_envs)} allowed: a name in "
             "gymnax.registered_envs"
         )
     try:
@@ -53,14 +52,17 @@ def from_gymnax(name: str, **options: Any) -> Any:
         raise InvalidInput(f"options of {name} are {options}: {error}; allowed: arguments of its class") from None
 
 
+def gymnax_names() -> list[str]:
+    """Return the names of the environments of gymnax; none if it is not installed."""
+    try:
+        import gymnax
+    except ModuleNotFoundError:
+        return []
+    return list(gymnax.registered_envs)
+
+
 @functools.cache
 def _made(name: str, options: tuple[tuple[str, Any], ...]) -> Any:
     import gymnax
 
     return gymnax.make(name, **dict(options))[0]
-
-
-def _suggestion(name: str, known: list[str]) -> str:
-    names = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.4)
-    return f" did you mean {names[near[0]]}?" if near else ""

@@ -37,6 +37,24 @@ def optimal_q(mdp: MDP, discount: float) -> np.ndarray:
             return q
 
 
+def optimal_return(mdp: MDP) -> float:
+    """Compute the largest mean return of an episode, undiscounted and within the time limit, by backward induction.
+
+    Args:
+        mdp: the MDP.
+
+    Returns:
+        The return.
+    """
+    expected_reward = (mdp.probability * mdp.reward).sum(axis=2)
+    continues = mdp.probability * ~mdp.terminal
+    values = np.zeros(mdp.states)
+    for _ in range(mdp.max_steps):
+        q = expected_reward + (continues * values[mdp.successor]).sum(axis=2)
+        values = np.where(mdp.available, q, -np.inf).max(axis=1)
+    return float(mdp.start @ values)
+
+
 def greedy_policy(q: np.ndarray) -> np.ndarray:
     """Return the greedy policy, with ties (up to rounding) shared equally.
 

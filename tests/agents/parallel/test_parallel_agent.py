@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 import dorax
-from dorax import LLL, UCB, EpsilonGreedy, EValues, InverseRootCount, LinearSchedule, ParallelAgent, Softmax, Visits
+from dorax import (
+    LLL,
+    UCB,
+    EpsilonGreedy,
+    EValues,
+    InverseRootCount,
+    LinearSchedule,
+    ParallelAgent,
+    Softmax,
+    Spread,
+    Visits,
+)  # fmt: skip
 from dorax.envs.simulation import environments
 
 E_VALUES = EValues(0.99, learning_rate=0.5)
@@ -163,6 +174,8 @@ def test_only_states_of_the_mdp_are_accepted(trained):
     ({"novelty_discount": 0.9}, "novelty_discount is given without a bonus"),
     ({"games": 0}, "games is 0"),
     ({"trace": 1.5}, "trace is 1.5"),
+    ({"learning_rate": Spread(1e-4, 1e-3)}, "learning_rate is Spread.* allowed: a Spread in the rule of a Parallel"),
+    ({"bonus": InverseRootCount(Spread(0.1, 1.0))}, "bonus is InverseRootCount.* allowed: a Spread in the rule"),
 ])  # fmt: skip
 def test_bad_input_is_refused_in_one_line(changed, message):
     with pytest.raises(dorax.InvalidInput, match=message) as error:

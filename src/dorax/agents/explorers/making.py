@@ -6,7 +6,7 @@ from typing import Any
 
 from dorax.agents.explorers.networks import NetworkCounts
 from dorax.agents.explorers.predictors import NoveltyDifferences, PredictionErrors
-from dorax.agents.explorers.protocol import Explorer
+from dorax.agents.explorers.protocol import Explorer, Explores
 from dorax.agents.explorers.random_start import RandomStartCounts
 from dorax.agents.explorers.specs import RND, NovelD
 from dorax.agents.explorers.tables import CountTables
@@ -40,8 +40,12 @@ def explorers_of(counter: Any, bonus: Any, inputs: Inputs, actions: int, games: 
         errors = PredictionErrors(bonus.rnd, inputs, games)
         differences = NoveltyDifferences(bonus, errors, encoder(bonus.features, states, inputs.size))
         return (*explorers_of(counter, None, inputs, actions, games), differences)
+    if isinstance(bonus, Explores):
+        return (*explorers_of(counter, None, inputs, actions, games), bonus.explorer(inputs, actions, games))
     if counter is None:
         return ()
+    if isinstance(counter, Explores):
+        return (counter.explorer(inputs, actions, games),)
     features = counter.features
     if isinstance(features, CountNetwork):
         return (NetworkCounts(counter.approximated(), bonus, features, inputs, actions),)
@@ -61,9 +65,16 @@ def check_explorers(rule: Any, counter: Any, bonus: Any) -> None:
     Raises:
         InvalidInput: if they don't.
     """
-    predicts = isinstance(bonus, RND | NovelD)
+    predicts = isinstance(bonus, RND | NovelD | Explores) and not isinstance(bonus, type)
     if not predicts or has_schedule(bonus):
         check_bonus(bonus)
+    if isinstance(counter, Explores) and not isinstance(counter, type):
+        if bonus is not None and not predicts:
+            raise InvalidInput(
+                f"bonus is {in_brief(bonus)} with a counter of your own; allowed: None, since its explorer can add a "
+                "bonus of its own, or a bonus that needs no counts"
+            )
+        return
     if counter is not None and not hasattr(counter, "after"):
         raise InvalidInput(f"counter is {counter!r}; allowed: Visits, EValues, None or a counter like them")
     if counter is None and bonus is not None and not predicts:

@@ -1,14 +1,18 @@
 """Protocol of explorers: the part of an agent that knows where it has been.
 
 An explorer may have counts, which rules choose actions by, a bonus, or both. Like an algorithm it consists of pure
-functions of a state, and it sees all games of a learner at once.
+functions of a state, and it sees all games of a learner at once. It is made from a description, which is the agent's
+`counter` or `bonus`; see `Explores`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+if TYPE_CHECKING:
+    from dorax.agents.value_network import Inputs as NetworkInputs
 
 State = TypeVar("State")
 Inputs = Any  # numbers of states [games], or vectors [games, dims]
@@ -92,5 +96,23 @@ class Explorer(Protocol[State]):
 
         Returns:
             The new state.
+        """
+        ...
+
+
+@runtime_checkable
+class Explores(Protocol):
+    """A counter or a bonus of your own: an Equinox module that makes its explorer."""
+
+    def explorer(self, inputs: NetworkInputs, actions: int, games: int, /) -> Explorer[Any]:
+        """Make the explorer for one environment.
+
+        Args:
+            inputs: what observations are: numbers of states, or vectors of a certain size.
+            actions: number of actions.
+            games: largest number of games.
+
+        Returns:
+            The explorer. That of a counter has counts.
         """
         ...

@@ -11,10 +11,11 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from dorax.agents.explorers.making import check_explorers, explorers_of
+from dorax.agents.explorers.protocol import Explores
 from dorax.agents.explorers.specs import RND, NovelD
 from dorax.agents.parallel.algorithm import ParallelAlgorithm
 from dorax.agents.value_network import Inputs
-from dorax.core.agents import as_rule, check_rule
+from dorax.core.agents import as_rule, check_no_spread, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_probability, check_whole, in_brief
@@ -42,7 +43,7 @@ class ParallelAgent(eqx.Module):
             `HashedCodes`, `Prototypes`, `LearnedPrototypes`; by default a table for finite MDPs and prototypes for
             vectors) or which network predicts the counts (`CountNetwork`, `RandomStart`); None for no counts.
         bonus: turns counts into reward, such as `InverseRootCount`, or `RND` or `NovelD`, which need no counts; None
-            for no bonus.
+            for no bonus. Counter and bonus may be your own; see `dorax.agents.explorers.protocol`.
         novelty_discount: if given, the bonus has values of its own with this discount, which episode ends do not cut
             off; they are added to Q to act on, but not in games that play greedily.
         heads: if given, Q has so many heads that learn from the same steps, each with a random function of its own
@@ -65,8 +66,8 @@ class ParallelAgent(eqx.Module):
     """
 
     rule: Rule = eqx.field(converter=as_rule)
-    counter: SharedCounter | None = None
-    bonus: Bonus | RND | NovelD | None = None
+    counter: SharedCounter | Explores | None = None
+    bonus: Bonus | RND | NovelD | Explores | None = None
     novelty_discount: Array | None = None
     heads: int | None = eqx.field(default=None, static=True)
     prior_scale: Array = 1.0
@@ -88,7 +89,10 @@ class ParallelAgent(eqx.Module):
         check_at_least("learning_rate", self.learning_rate, 0)
         check_discount("discount", self.discount)
         check_probability("trace", self.trace)
-        check_rule(self.rule)
+        check_rule(self.rule, may_spread=True)
+        for name, part in vars(self).items():
+            if name != "rule":
+                check_no_spread(name, part)
         check_explorers(self.rule, self.counter, self.bonus)
         if self.novelty_discount is not None:
             check_discount("novelty_discount", self.novelty_discount)

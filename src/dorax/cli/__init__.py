@@ -1,4 +1,4 @@
-"""The command line: list, run, report, reproduce, bench, atari, play, explore."""
+"""The command line: list, run, report, reproduce, bench, train, atari, play, explore."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 import dorax
+from dorax.cli.console import CONSOLE, say
+from dorax.cli.train import Train
 from dorax.core import LLL, EpsilonGreedy, EValues, InvalidInput, InverseRootCount, InverseRootLogE, LinearSchedule
 from dorax.engine.devices import use_all_cores
+from dorax.envs import words
 
 if TYPE_CHECKING:
     from dorax.agents.atari import AtariAgent
     from dorax.study.experiment import Experiment, Size
     from dorax.study.results import Results
-
-_CONSOLE = Console()
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class List:
             table.add_column(heading, overflow="fold", no_wrap=heading == "name")  # names are for copying
         for name, experiment in _experiments().items():
             table.add_row(name, experiment.figure, experiment.title, experiment.extent(experiment.size))
-        _CONSOLE.print(table)
+        CONSOLE.print(table)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Bench:
         from dorax.bench import screen, wrapping, yardsticks
 
         found = (screen if self.freeway else wrapping if self.wrappers else yardsticks).measure()
-        yardsticks.print_yardsticks(found, _CONSOLE, as_json=self.json)
+        yardsticks.print_yardsticks(found, CONSOLE, as_json=self.json)
 
 
 @dataclass(frozen=True)
@@ -242,12 +242,12 @@ class Atari:
         name = "-".join([env.game, self.agent.bonus, *(["lll"] if self.agent.acts_by == "lll" else []), str(self.seed)])
         folder = self.out / name
         options = dorax.HostOptions(folder=folder, keep_replay=self.keep_replay, fresh=self.fresh)
-        with watching(_CONSOLE, 1.0) as watcher:
+        with watching(CONSOLE, 1.0) as watcher:
             progress = watcher(name)
             result = dorax.train(agent, env, steps=self.steps, seeds=[self.seed], host=options, progress=progress)
         result.learner().save(folder / "learner.npz")
         tests = result.data.test_return.mean("game").values.ravel()
-        _say(f"{folder}: the last test returned {tests[-1]:.1f}; dorax play {folder / 'learner.npz'}")
+        say(f"{folder}: the last test returned {tests[-1]:.1f}; dorax play {folder / 'learner.npz'}")
 
 
 @dataclass(frozen=True)
@@ -275,8 +275,8 @@ class Explore:
     """Train agents on a finite MDP and write a page that shows what they know after each episode."""
 
     mdp: tyro.conf.Positional[str]
-    """bridge, tree, cliff, deep_sea, stochastic_deep_sea, river_swim, a text file with a maze (.txt), or a Gymnasium id
-    such as FrozenLake-v1."""
+    """bridge, tree, cliff, deep_sea, stochastic_deep_sea, river_swim or chain, with or without a size (bridge:20); a
+    text file with a maze (.txt); or a Gymnasium id such as FrozenLake-v1."""
     agent: tuple[str, ...] = ("e-values", "visits")
     """One or two of e-values, visits, softmax, epsilon-greedy, e-values-bonus."""
     episodes: int = 100
@@ -293,7 +293,7 @@ class Explore:
     def __call__(self) -> None:
         from dorax import explorer
 
-        mdp = explorer.world(self.mdp)
+        mdp = words.mdp(self.mdp)
         agents = explorer.agents(self.agent, mdp, self.discount, self.e_discount)
         recordings = {name: explorer.record(mdp, agent, self.episodes, self.seed) for name, agent in agents.items()}
         explorer.write_page(self.page, mdp, recordings)
@@ -306,6 +306,7 @@ Command = (
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Atari, tyro.conf.subcommand("atari")]
     | Annotated[Play, tyro.conf.subcommand("play")]
     | Annotated[Explore, tyro.conf.subcommand("explore")]
@@ -323,7 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
         print(f"dorax {dorax.__version__}")
         return
-    command: List | Run | Report | Reproduce | Bench | Atari | Play | Explore = tyro.cli(
+    command: List | Run | Report | Reproduce | Bench | Train | Atari | Play | Explore = tyro.cli(
         Command,  # type: ignore[arg-type]
         prog="dorax",
         description=f"dorax {dorax.__version__}: directed exploration with E-values.",
@@ -336,7 +337,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InvalidInput as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
-        _fail("interrupted; the same command (without --fresh) resumes", 130)
+        resumes = isinstance(command, Run | Reproduce | Atari)
+        _fail("interrupted" + ("; the same command (without --fresh) resumes" if resumes else ""), 130)
 
 
 def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]:
@@ -353,17 +355,17 @@ def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]
     results: dict[str, Results] = {}
     if not options.quick and not any(experiment.is_recorded for experiment in experiments.values()):
         what = _counted(len(experiments), "experiment")
-        _say(f"{what}: about {in_words(total)} on two cores; finished results are not run again")
-    with watching(_CONSOLE, total) as watcher:
+        say(f"{what}: about {in_words(total)} on two cores; finished results are not run again")
+    with watching(CONSOLE, total) as watcher:
         for name, experiment in experiments.items():
             began = time.perf_counter()
             results[name] = run(name, experiment, sizes[name], store, watcher, run_options)
             for path in store.damaged:
-                _say(f"{path} was damaged and has been recomputed")
+                say(f"{path} was damaged and has been recomputed")
             store.damaged.clear()
             done += expected[name]
             watcher.finished(done)
-            _say(f"{name:22} {time.perf_counter() - began:6.1f} s  {experiment.title}")
+            say(f"{name:22} {time.perf_counter() - began:6.1f} s  {experiment.title}")
     return results
 
 
@@ -384,11 +386,6 @@ def _experiments() -> dict[str, Experiment]:
     from dorax import experiments
 
     return experiments.find()
-
-
-def _say(line: str) -> None:
-    """Print a line above the progress bars, without wrapping."""
-    _CONSOLE.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _fail(message: str, code: int) -> None:
