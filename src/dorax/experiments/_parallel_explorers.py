@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from dorax.agents.explorers import RND, NovelD
+from dorax.agents.explorers.presets import preset
 from dorax.agents.parallel import ParallelAgent
 from dorax.agents.tabular import TabularAgent
-from dorax.core import LLL, EpsilonGreedy, EValues, InverseRootCount, SampledLLL, Softmax, Spread, Visits
-from dorax.features.specs import HashedCodes, Prototypes, RandomStart
+from dorax.core import Spread
+from dorax.features.specs import Prototypes
 from dorax.study import figures
 
 E_DISCOUNT = 0.99  # of E-values, and of values of a bonus
@@ -57,58 +57,30 @@ def explorers(games: int = 64) -> dict[str, Explorer]:
     Returns:
         The agents by name.
     """
-    blue, orange, green, pink, yellow, light_blue, red = figures.COLOURS[:7]
-    grey = figures.COLOURS[7]
-    lll, features = LLL(Softmax(0.03)), Prototypes()
-    e_values, visits = EValues(E_DISCOUNT, learning_rate=0.5, features=features), Visits(features)
-    greedy, bonus = EpsilonGreedy(Spread(0.01, 0.1)), InverseRootCount(0.01)
+    blue, orange, green, pink, yellow, light_blue, red, grey = figures.COLOURS[:8]
+    prototypes, ladder = Prototypes(), Spread(0.01, 0.1)
     temperature, scale = {"temperature": TEMPERATURES}, {"bonus.scale": SCALES}
     predicted = {"scale": (0.01, 0.1, 1.0), "share": (0.25, 1.0)}
 
-    def agent(rule: Any, counter: Any = None, bonus: Any = None, **options: Any) -> ParallelAgent:
-        return ParallelAgent(rule, counter, bonus, games=games, **options)
+    def explorer(
+        word: str, own: Mapping[str, Sequence[float]], colour: str, line: str = "-", **numbers: Any
+    ) -> Explorer:
+        agent = ParallelAgent(**preset(word, **numbers), games=games)
+        return Explorer(agent, own, {"color": colour, "linestyle": line})
 
+    draws = {"temperature": (0.01, 0.03, 0.1), "power": (2.0, 6.0)}
+    e_bonus = explorer("e-value-bonus", scale, orange, epsilon=ladder, features=prototypes, novelty_discount=None)
     return {
-        TURNS: Explorer(agent(lll, e_values), temperature, {"color": blue}),
-        DRAWS: Explorer(
-            agent(SampledLLL(Softmax(0.03), 4.0), e_values, takes_turns=False),
-            {"temperature": (0.01, 0.03, 0.1), "power": (2.0, 6.0)},
-            {"color": light_blue},
+        TURNS: explorer("e-values", temperature, blue, features=prototypes),
+        DRAWS: explorer("draws", draws, light_blue, features=prototypes),
+        RANDOM_START: explorer("random-start", temperature, green),
+        VISITS: explorer("visits", temperature, blue, "--", features=prototypes),
+        E_BONUS: e_bonus,
+        COUNT_BONUS: explorer("count-bonus", scale, yellow, "-.", epsilon=ladder),
+        RND_BONUS: explorer("rnd", predicted, pink, "-.", epsilon=ladder),
+        NOVELD: explorer("noveld", predicted, pink, ":", epsilon=ladder),
+        BOOTSTRAPPED: explorer(
+            "bootstrapped", {"prior_scale": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)}, red, "-.", heads=games - games // 4
         ),
-        RANDOM_START: Explorer(agent(lll, replace_features(e_values, RandomStart())), temperature, {"color": green}),
-        VISITS: Explorer(agent(lll, visits), temperature, {"color": blue, "linestyle": "--"}),
-        E_BONUS: Explorer(agent(greedy, e_values, bonus), scale, {"color": orange}),
-        COUNT_BONUS: Explorer(
-            agent(greedy, Visits(HashedCodes()), bonus, novelty_discount=E_DISCOUNT),
-            scale,
-            {"color": yellow, "linestyle": "-."},
-        ),
-        RND_BONUS: Explorer(
-            agent(greedy, None, RND(0.1), novelty_discount=E_DISCOUNT), predicted, {"color": pink, "linestyle": "-."}
-        ),
-        NOVELD: Explorer(
-            agent(greedy, None, NovelD(RND(0.1)), novelty_discount=E_DISCOUNT),
-            predicted,
-            {"color": pink, "linestyle": ":"},
-        ),
-        BOOTSTRAPPED: Explorer(
-            agent(EpsilonGreedy(0.0), heads=games - games // 4),
-            {"prior_scale": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)},
-            {"color": red, "linestyle": "-."},
-        ),
-        LADDER: Explorer(
-            agent(EpsilonGreedy(Spread(0.01, 0.4))),
-            {"first": (0.001, 0.03), "last": (0.1, 0.4, 1.0)},
-            {"color": grey, "linestyle": ":"},
-        ),
+        LADDER: explorer("epsilon-greedy", {"first": (0.001, 0.03), "last": (0.1, 0.4, 1.0)}, grey, ":"),
     }
-
-
-def replace_features(counter: EValues, features: Any) -> EValues:
-    """Return the same counter on other features.
-
-    Args:
-        counter: the counter.
-        features: how states are described.
-    """
-    return replace(counter, features=features)
