@@ -47,7 +47,7 @@ class GameReturns(eqx.Module):
 
     games: int = eqx.field(static=True)
     greedy_games: int = eqx.field(static=True)
-    size: int = eqx.field(static=True)
+    size: Int[Array, ""]  # traced, so that runs of any length share a compiled program
     records: int = eqx.field(static=True)
     columns: tuple[str, ...] = eqx.field(default=(), static=True)
     marks: None = eqx.field(default=None, static=True)
@@ -65,7 +65,7 @@ class GameReturns(eqx.Module):
             The probe.
         """
         size = -(-steps // _RECORDS)
-        return cls(games, greedy_games, size, -(-steps // size))
+        return cls(games, greedy_games, jnp.asarray(size, jnp.int32), -(-steps // size))
 
     def init(self, algorithm: Any, memory: Any) -> ReturnsState:
         return ReturnsState(jnp.zeros(self.games), jnp.zeros((), jnp.int32), jnp.zeros((self.records, len(_KINDS), 2)))
@@ -89,7 +89,7 @@ class GameReturns(eqx.Module):
     def summary(self, state: Any) -> Mapping[str, Any]:
         total, episodes = np.moveaxis(np.asarray(state.sums, np.float64), -1, 0)
         mean = np.where(episodes > 0, total / np.maximum(episodes, 1), np.nan)
-        steps = np.broadcast_to(self.size * np.arange(1, self.records + 1.0), mean.shape[:-1])
+        steps = np.broadcast_to(int(self.size) * np.arange(1, self.records + 1.0), mean.shape[:-1])
         return {"record_step": steps, **{f"{kind}_return": mean[..., i] for i, kind in enumerate(_KINDS)}}
 
     def dims(self, name: str) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ class World:
         worst: return that counts as nothing.
         has_own: whether every seed has its own environment.
         is_exact: whether returns of the greedy policy are computed exactly; else those of greedy games are averaged.
+        states: number of states that finite MDPs are padded to, so that those of any size share a compiled program.
     """
 
     name: str
@@ -50,6 +51,7 @@ class World:
     worst: float = 0.0
     has_own: bool = True
     is_exact: bool = False
+    states: int = 1
 
     def envs(self, seeds: Sequence[int]) -> Any:
         """Make the environments of some seeds.
@@ -69,7 +71,9 @@ def sea(size: int) -> World:
     Args:
         size: number of rows.
     """
-    return World(f"deep sea of {size}", partial(_sea, size), SEA_STEPS.get(size, 1000 * size**2), is_exact=True)
+    largest = max(SEA_STEPS) ** 2
+    steps = SEA_STEPS.get(size, 1000 * size**2)
+    return World(f"deep sea of {size}", partial(_sea, size), steps, is_exact=True, states=largest)
 
 
 def _sea(size: int, seed: int) -> MDP:
@@ -173,7 +177,7 @@ class ParallelRun:
             probes = [GreedyValue.of(envs, 1.0, every, world.steps, settings=len(settings))]
         data = train(
             self.agent, envs, steps=world.steps, settings=settings, seeds=seeds, probes=probes, learners=[],
-            progress=job,
+            states=world.states, progress=job,
         ).data  # fmt: skip
         if world.is_exact:
             exact = data[["snapshot_step", "greedy_value"]].drop_vars("snapshot").rename(snapshot="record")

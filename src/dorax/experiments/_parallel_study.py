@@ -70,7 +70,7 @@ def quick_conditions(chosen: dict[str, Explorer], worlds: Sequence[str]) -> list
     made: list[Condition] = []
     for name, explorer in chosen.items():
         for world in worlds:
-            run = ParallelRun(small(explorer.agent), replace(sea(QUICK_SEA), name=world, steps=QUICK_STEPS))
+            run = ParallelRun(small(explorer.agent), replace(sea(QUICK_SEA), name=world, steps=QUICK_STEPS, states=1))
             made.append(Condition(name_of(name, world), run, measure=LOST))
     return made
 
