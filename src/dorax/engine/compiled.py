@@ -20,6 +20,7 @@ from dorax.engine.checkpoints import flat, unflat
 from dorax.engine.driver import Program, new_lanes, run_blocks, views
 from dorax.engine.lanes import Lane, Limits, Recording, has_work
 from dorax.engine.resuming import Checkpoints, postponed_interrupt
+from dorax.engine.room import check_room, free_bytes
 from dorax.engine.running import Layout, Progress, in_chunks
 
 UNLIMITED = 2**31 - 1
@@ -33,11 +34,13 @@ class CompiledRun:
         program: what to run.
         recording: what is recorded.
         layout: the lanes.
-        memory: memories to start from, with a leading axis over lanes; None for those of new learners.
+        memory: returns memories to start from, with a leading axis over lanes, or None for those of new learners.
         saved: the checkpoints.
     """
 
-    def __init__(self, program: Program, recording: Recording, layout: Layout, memory: Any, saved: Checkpoints) -> None:
+    def __init__(
+        self, program: Program, recording: Recording, layout: Layout, memory: Callable[[], Any], saved: Checkpoints
+    ) -> None:
         self._program, self._recording, self._layout, self._saved = program, recording, layout, saved
         self._wanted = int(np.sum(layout.is_wanted))  # the first lanes; the others are padding
         self._pauses_at = _clock_of(program.probes)
@@ -83,12 +86,14 @@ class CompiledRun:
 
     def _begin(self) -> Lane:
         """Make new lanes, or those of the last checkpoint."""
+        program, recording, layout = self._program, self._recording, self._layout
+        like = eqx.filter_eval_shape(
+            new_lanes, program, None, layout.is_wanted, recording=recording, sharding=layout.sharding
+        )
+        check_room(program, like, recording, layout, free_bytes(layout.mesh.devices.tolist()))
         arrays = self._saved.latest()
-        program, layout, memory, self._memory = self._program, self._layout, self._memory, None
         if arrays is None:
-            lanes = new_lanes(program, memory, layout.is_wanted, recording=self._recording)
-            return jax.device_put(lanes, layout.sharding)
-        like = eqx.filter_eval_shape(new_lanes, program, memory, layout.is_wanted, recording=self._recording)
+            return new_lanes(program, self._memory(), layout.is_wanted, recording=recording, sharding=layout.sharding)
         self._passed = int(arrays["passed"])
         for i, taken in self._snapshots.items():
             names = {name for name in arrays if name.startswith(f"snapshots/{i}/")}

@@ -174,7 +174,10 @@ def train(
     program = Program(layout.agents, world.shared, layout.own_env, watching, limits, layout.keys)
     pauses = test_every is not None or any(probe.marks is not None for probe in watching)
     recording = _recording(episodes, steps, test_every)._replace(pauses=pauses)
-    memory = None if start is None else _repeated(start, world, agent, len(layout.is_wanted))
+    _check_start(start, world)
+
+    def memory() -> Any:
+        return None if start is None else _repeated(start, world, agent, len(layout.is_wanted))
 
     def described() -> dict[str, Any]:
         return {
@@ -279,11 +282,14 @@ def _agent_and_start(agent: Any) -> tuple[Any, Any]:
     return agent, None
 
 
-def _repeated(learner: Any, world: Environments, agent: Any, lanes: int) -> Any:
-    """Repeat a learner's memory for every lane, padded to the engine's number of states."""
-    if learner.spec.size != world.spec.size:
+def _check_start(learner: Any, world: Environments) -> None:
+    if learner is not None and learner.spec.size != world.spec.size:
         name = learner.spec.name
         raise InvalidInput(f"the learner was trained on {name}; allowed: environments of the same kind and size")
+
+
+def _repeated(learner: Any, world: Environments, agent: Any, lanes: int) -> Any:
+    """Repeat a learner's memory for every lane, padded to the engine's number of states."""
     env = eqx.combine(world.shared, jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), world.own))
     like = jax.eval_shape(agent.algorithm(env).init, jax.random.key(0))
 
