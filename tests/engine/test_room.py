@@ -66,7 +66,7 @@ def test_a_loop_updates_its_memory_in_place():
 
 @pytest.mark.parametrize("free", [63 * GB, 40 * GB, 3 * GB])
 def test_as_many_lanes_fit_as_are_suggested(free, refused):
-    with refused("about 64 GB on each device", f"{free // GB} GB", f"at most {2 * free // GB} seeds and settings"):
+    with refused("about 64 GB on each device", f"{free // GB} GB", f"at most {2 * free // GB} learners"):
         check_fits(NEED, free)
     lanes = lanes_that_fit(NEED, free)
     for number in (lanes, lanes + 1):
@@ -83,11 +83,11 @@ def test_numbers_of_lanes_that_are_padded_anyway_are_not_suggested():
 
 
 def test_a_smaller_replay_is_suggested_where_it_helps(refused):
-    with refused("at most 80 seeds and settings at a time", "replay = 500000 or less"):
+    with refused("at most 80 learners at a time", "replay = 500000 or less"):
         check_fits(NEED, 40 * GB, "replay", 10**6)
     with refused("capacity = 500000 or less"):
         check_fits(NEED._replace(multiple=64), 40 * GB, "capacity", 10**6)
-    with refused("allowed: at most 20 seeds and settings at a time, padding included"):
+    with refused("allowed: at most 20 learners at a time"):
         check_fits(NEED, 10 * GB, "replay", 10**6)
     with refused("a smaller agent"):
         check_fits(NEED._replace(number=1), 1 * GB, "replay", 10**6)
@@ -101,14 +101,14 @@ def refused_run(agent, env, monkeypatch, free, **options):
 
 def test_a_replay_that_is_too_large_is_refused_before_compilation(monkeypatch, refused):
     """10 learners × 10⁶ steps × 19 bytes and more, on two devices."""
-    words = "the memory of 10 seeds and settings at a time", "MB on each device, which has 50 MB", "replay = 5"
+    words = "the memory of 10 learners", "MB on each device, which has 50 MB", "replay = 5"
     with refused(*words):
         refused_run(AGENT, dorax.mdps.deep_sea(10, 3), monkeypatch, GB // 20, steps=1000, seeds=10)
 
 
 def test_the_replay_of_a_deep_agent_is_called_capacity(monkeypatch, refused):
     agent = dorax.DeepAgent(dorax.Softmax(1.0), capacity=10**6)
-    with refused("the memory of 32 seeds and settings", "capacity = "):
+    with refused("the memory of 32 learners", "capacity = "):
         refused_run(agent, dorax.envs.SparseMountainCar(), monkeypatch, GB // 4, episodes=10)
 
 

@@ -117,12 +117,12 @@ def check_fits(need: Need, free: int, name: str = "replay", capacity: int | None
     ways: list[str] = []
     number = need.devices * lanes_that_fit(need, free)
     if number:
-        ways.append(f"at most {number} seeds and settings at a time, padding included")
+        ways.append(f"at most {number} learners at a time")
     without = need.total - need.replay
     if capacity is not None and need.replay and without < free:
         ways.append(f"{name} = {int(capacity * (free - without) / need.replay)} or less")
     raise InvalidInput(
-        f"the memory of {need.devices * need.number} seeds and settings at a time, padding included, is about "
+        f"the memory of {need.devices * need.number} learners (seeds x settings, padding included) is about "
         f"{_in_words(need.total)} on each device, which has {_in_words(free)}; "
         f"allowed: {', or '.join(ways) if ways else 'a smaller agent, or shorter logs and replays'}"
     )

@@ -166,6 +166,22 @@ def test_a_learner_from_its_file_goes_on_with_the_same_bits(changed, tmp_path):
     assert results[0].learner().steps == results[1].learner().steps > learner.steps
 
 
+@pytest.mark.parametrize("steps", [1000, 1003])
+def test_a_learner_goes_on_alone_with_its_replay_and_then_with_many_games_again(steps, tmp_path):
+    """Whatever number of steps its games had made together, it learns alone after every rollout."""
+    import gymnasium
+
+    env = gymnasium.make("dorax/DeepSea-v0")
+    learner = dorax.train(small(replay=512), dorax.mdps.deep_sea(10, 0), steps=1000).learner()
+    learner.steps += steps - 1000
+    own_loop(learner, env, 24)
+    learner.save(tmp_path / "learner.npz")
+    again = dorax.load(tmp_path / "learner.npz")
+    assert own_loop(learner, env, 40) == own_loop(again, env, 40)
+    more = [dorax.train(each, dorax.mdps.deep_sea(10, 0), steps=1000) for each in (learner, again)]
+    assert more[0].data.identical(more[1].data)
+
+
 def test_only_states_of_the_mdp_are_accepted(trained):
     for state in (-1, 36, 0.5, [0]):
         with pytest.raises(dorax.InvalidInput, match="allowed: a state, 0 to 35"):
