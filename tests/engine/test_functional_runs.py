@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 
 import dorax
-from dorax.engine import running, training
+from dorax.engine import compiled, running
 from dorax.engine.training import Training
 from dorax.envs.simulation import environments
 from dorax.features.tiles import TileCoder
@@ -334,7 +334,7 @@ def test_an_infinite_observation_is_no_observation_even_where_there_is_no_bound(
 def untrained(agent: Any, env: Any, **options: Any):
     """A run whose refusal, if there is one, comes before any lane is made."""
     given: dict[str, Any] = {"episodes": EPISODES} | options
-    with mock.patch.object(training, "new_lanes", side_effect=AssertionError("training began")):
+    with mock.patch.object(compiled, "new_lanes", side_effect=AssertionError("training began")):
         return dorax.train(agent, env, **given)
 
 

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from dorax.archive import DamagedFile, read_archive, write_archive
 from dorax.core.checks import InvalidInput
 
 KIND = "checkpoint"
+_KEY = "key"  # ends the name of what a random key's algorithm is stored under
 
 
 def save(folder: Path, step: int, what: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kept: int = 2) -> None:
@@ -72,32 +74,56 @@ def latest(folder: Path, what: Mapping[str, Any]) -> dict[str, np.ndarray] | Non
     return None
 
 
+def remove(folder: Path) -> None:
+    """Delete all checkpoints of a run, and its folder if nothing else is in it.
+
+    Args:
+        folder: folder of the run.
+    """
+    for path in (*_found(folder), *folder.glob(".checkpoint-*.part")):
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
 def flat(name: str, tree: Any) -> dict[str, np.ndarray]:
     """Flatten a tree to numbered arrays.
 
     Args:
         name: prefix of the arrays' names.
-        tree: tree of arrays.
+        tree: tree of arrays and random keys.
 
     Returns:
-        The leaves as `name/0`, `name/1`, ...
+        The leaves as `name/0`, `name/1`, ...; of a random key its data, and its algorithm as `name/0/key`.
     """
-    return {f"{name}/{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(tree))}
+    arrays: dict[str, np.ndarray] = {}
+    for i, leaf in enumerate(jax.tree.leaves(tree)):
+        if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            arrays[f"{name}/{i}/{_KEY}"] = np.asarray(str(jax.random.key_impl(leaf)))
+            leaf = jax.random.key_data(leaf)
+        arrays[f"{name}/{i}"] = np.asarray(leaf)
+    return arrays
 
 
-def unflat(name: str, like: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+def unflat(name: str, like: Any, arrays: Mapping[str, np.ndarray], put: Callable[[Any], Any] = jnp.asarray) -> Any:
     """Rebuild a tree that `flat` flattened.
 
     Args:
         name: prefix of the arrays' names.
         like: tree of the same structure.
         arrays: arrays by name.
+        put: puts an array on the device.
 
     Returns:
         The tree.
     """
-    leaves, structure = jax.tree.flatten(like)
-    return jax.tree.unflatten(structure, [jnp.asarray(arrays[f"{name}/{i}"]) for i in range(len(leaves))])
+
+    def restored(i: int) -> Any:
+        array, kind = arrays[f"{name}/{i}"], arrays.get(f"{name}/{i}/{_KEY}")
+        return put(array if kind is None else jax.random.wrap_key_data(jnp.asarray(array), impl=str(kind)))
+
+    structure = jax.tree.structure(like)
+    return jax.tree.unflatten(structure, [restored(i) for i in range(structure.num_leaves)])
 
 
 def _check_same(folder: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
@@ -120,4 +146,4 @@ def _named(settings: Mapping[str, Any], of: str = "") -> dict[str, Any]:
 
 
 def _found(folder: Path) -> list[Path]:
-    return sorted(folder.glob("checkpoint-*.npz"))
+    return sorted(folder.glob("checkpoint-*.npz"), key=lambda path: (len(path.name), path.name))  # by their numbers

@@ -1,12 +1,18 @@
-"""Agents as plain data, so that loading a saved learner runs no code from the file."""
+"""Agents as plain data, so that loading a saved learner runs no code from the file; and digests of other objects."""
+
+# JAX and Equinox: typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 import equinox as eqx
+import jax
 import numpy as np
 
 
@@ -35,6 +41,24 @@ def words_of(agent: Any) -> str:
         Its structure and its numbers; fields that have their default value are left out.
     """
     return " ".join(eqx.tree_pformat(agent, short_arrays=False).split())
+
+
+def digest(thing: Any) -> str:
+    """Compute a digest of everything in a tree, the same in every process.
+
+    Args:
+        thing: tree of arrays, modules and plain values.
+
+    Returns:
+        16 hexadecimal digits.
+    """
+    arrays, structure = eqx.partition(thing, eqx.is_array_like)
+    total = hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", words_of(structure)).encode())
+    for leaf in jax.tree.leaves(arrays):
+        array = np.ascontiguousarray(leaf)
+        total.update(repr((str(array.dtype), array.shape)).encode())
+        total.update(array.tobytes())
+    return total.hexdigest()[:16]
 
 
 def _described(thing: Any) -> Any:

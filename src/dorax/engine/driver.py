@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
@@ -202,7 +202,14 @@ def _shape_of(setup: Setup) -> tuple[int | None, int, int]:
 
 
 @eqx.filter_jit
-def new_lanes(program: Program, memories: Any, is_running: Bool[Array, " lanes"], *, recording: Recording) -> Lane:
+def new_lanes(
+    program: Program,
+    memories: Any,
+    is_running: Bool[Array, " lanes"],
+    *,
+    recording: Recording,
+    sharding: NamedSharding,
+) -> Lane:
     """Make lanes that are about to start.
 
     Args:
@@ -210,6 +217,7 @@ def new_lanes(program: Program, memories: Any, is_running: Bool[Array, " lanes"]
         memories: memories with a leading axis over lanes; None for those of new learners.
         is_running: whether a lane runs at all.
         recording: what is recorded.
+        sharding: how they are laid out over the devices. Otherwise each device would get all zeros of all lanes.
 
     Returns:
         The lanes.
@@ -225,7 +233,14 @@ def new_lanes(program: Program, memories: Any, is_running: Bool[Array, " lanes"]
             memory = algorithm.init(jax.random.split(jax.random.fold_in(key, _FIRST))[1])
         return new_lane(setup, memory, key, is_running)
 
-    return jax.vmap(make)(numbers, own, memories, program.keys, is_running)
+    lanes = jax.vmap(make)(numbers, own, memories, program.keys, is_running)
+    return jax.lax.with_sharding_constraint(jax.tree.map(_strongly_typed, lanes), sharding)
+
+
+def _strongly_typed(leaf: Array) -> Array:
+    """Give an array the type that it has in a checkpoint, so that both kinds of start use the same program."""
+    is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return leaf if is_key else jax.lax.convert_element_type(leaf, leaf.dtype)
 
 
 @eqx.filter_jit

@@ -128,7 +128,7 @@ class Learner:
             return
         leaves, structure = jax.tree.flatten(row)
         self._rows.append(leaves)
-        if self.steps % every == 0:
+        if len(self._rows) == every:
             self._update(jax.tree.unflatten(structure, [jnp.stack(column) for column in zip(*self._rows, strict=True)]))
             self._rows = []
 
@@ -209,7 +209,7 @@ class Learner:
         chosen = facts["chosen"]
         kind = np.float32 if spec.available is None else np.int32
         learner._chosen = None if chosen is None else (np.asarray(chosen[0], kind), int(chosen[1]))
-        waiting = learner.steps % learner._algorithm.every if learner._algorithm.every else 0
+        waiting = len({name.split("/")[1] for name in arrays if name.startswith("rows/")})
         width = len([name for name in arrays if name.startswith("rows/0/")])
         learner._rows = [[jnp.asarray(arrays[f"rows/{n}/{i}"]) for i in range(width)] for n in range(waiting)]
         return learner

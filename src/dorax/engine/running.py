@@ -25,6 +25,7 @@ Lanes = TypeVar("Lanes")
 
 LANES_PER_DEVICE = 16  # the number of lanes is a multiple, so that all lanes run the same vectorized code
 CHUNK_SECONDS = 0.5
+FIRST_BLOCKS = 16  # of the first chunk; then the number follows the clock
 
 
 class Layout(NamedTuple):
@@ -94,7 +95,7 @@ def in_chunks(
         lanes: lanes to run.
         is_running: whether any lane has work left.
     """
-    blocks, is_compiled = 16, False
+    blocks, is_compiled = FIRST_BLOCKS, False
     while is_running(lanes):
         began = time.perf_counter()
         lanes = jax.block_until_ready(advance(lanes, blocks))

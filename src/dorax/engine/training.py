@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import equinox as eqx
 import jax
@@ -17,22 +17,36 @@ import jax.numpy as jnp
 import numpy as np
 
 from dorax.core.checks import InvalidInput, check_probability, check_whole, in_brief
-from dorax.engine.driver import Program, new_lanes, run_blocks, views
+from dorax.engine.compiled import UNLIMITED, CompiledRun, Snapshots
+from dorax.engine.describing import digest, plain, words_of
+from dorax.engine.driver import Program
 from dorax.engine.host import HostOptions
 from dorax.engine.host_training import train_on_host
-from dorax.engine.lanes import Lane, Limits, Recording, has_work
+from dorax.engine.lanes import Lane, Limits, Recording
 from dorax.engine.probes import MapProbe, Maps
 from dorax.engine.result import Result, Trained, dataset, with_words
-from dorax.engine.running import Layout, Progress, by_seed_and_setting, in_chunks, lay_out, seed_list
-from dorax.engine.settings import Setting, setting_list, stacked, with_setting
+from dorax.engine.resuming import Checkpoints, SharedFolder
+from dorax.engine.running import Progress, by_seed_and_setting, lay_out, seed_list
+from dorax.engine.settings import Setting, labels, setting_list, stacked, with_setting
 from dorax.envs.host import HostEnv
 from dorax.envs.simulation import Environments, environments
 
 if TYPE_CHECKING:
     import xarray as xr
 
-_UNLIMITED = 2**31 - 1
 _MOST_LOGGED = 2**16  # maximum number of logged episodes if only steps are limited
+
+
+class Job(Protocol):
+    """Protocol of progress callbacks that come with a folder.
+
+    Attributes:
+        scratch: folder for checkpoints, which is deleted once the result is stored.
+    """
+
+    @property
+    def scratch(self) -> Path: ...
+    def __call__(self, share: float, steps: int, /) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -62,9 +76,21 @@ class Training:
     states: int = 1
 
     def __call__(
-        self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | None = None
+        self, settings: Sequence[Setting], seeds: Sequence[int], progress: Progress | Job | None = None
     ) -> xr.Dataset:
-        return train(**vars(self), settings=settings, seeds=seeds, progress=progress, learners=[]).data
+        """Train.
+
+        Args:
+            settings: as for `train`.
+            seeds: as for `train`.
+            progress: as for `train`; if it has a folder, an interrupted run goes on from its checkpoint there.
+
+        Returns:
+            The dataset.
+        """
+        scratch: Path | None = None if isinstance(self.env, HostEnv) else getattr(progress, "scratch", None)
+        folder = None if scratch is None else SharedFolder(scratch)
+        return train(**vars(self), settings=settings, seeds=seeds, progress=progress, learners=[], folder=folder).data
 
 
 def train(
@@ -85,6 +111,7 @@ def train(
     states: int = 1,
     host: HostOptions | None = None,
     progress: Progress | None = None,
+    folder: Path | str | SharedFolder | None = None,
 ) -> Result:
     """Train one learner for every seed and, in a sweep, for every setting, all in parallel.
 
@@ -112,7 +139,10 @@ def train(
         lanes: minimum number of lanes, padding included, so that calls of different sizes share a compiled program.
         states: minimum number of states that a finite MDP is padded to, for the same reason.
         host: how runs outside JAX are recorded, tested and saved; see `HostOptions`.
-        progress: called with the fraction done and the number of steps so far.
+        progress: called with the fraction done and the number of steps that this call has made.
+        folder: folder for checkpoints, one about every minute and one at Ctrl-C, so that the same call goes on from
+            there. It may then run on another number of devices. A run that is done removes its checkpoints: save the
+            result. (For runs outside JAX, this is the folder of `host`.)
 
     Returns:
         A `Result` with the dataset (`data`) and the trained learners (`learner`).
@@ -129,7 +159,7 @@ def train(
         )  # fmt: skip
         return train_on_host(
             agent, env, start, episodes=episodes, steps=steps, seeds=chosen, settings=variants,
-            is_sweep=settings is not None, kept=kept, options=host or HostOptions(), progress=progress,
+            is_sweep=settings is not None, kept=kept, options=_host_options(host, folder), progress=progress,
         )  # fmt: skip
     if host is not None:
         raise InvalidInput(
@@ -145,9 +175,22 @@ def train(
     program = Program(layout.agents, world.shared, layout.own_env, watching, limits, layout.keys)
     pauses = test_every is not None or any(probe.marks is not None for probe in watching)
     recording = _recording(episodes, steps, test_every)._replace(pauses=pauses)
-    memory = None if start is None else _repeated(start, world, agent, len(layout.is_wanted))
-    ended = jax.device_put(new_lanes(program, memory, layout.is_wanted, recording=recording), layout.sharding)
-    ended, snapshots = _run(program, ended, recording, layout, progress)
+    _check_start(start, world)
+
+    def memory() -> Any:
+        return None if start is None else _repeated(start, world, agent, len(layout.is_wanted))
+
+    def described() -> dict[str, Any]:
+        return {
+            **_described(agent, world, start, watching, chosen, variants),
+            "episodes": episodes,
+            "steps": steps,
+            "test_every": test_every,
+            "states": states,
+        }
+
+    with Checkpoints(_path(folder), described) as saved:
+        ended, snapshots = CompiledRun(program, recording, layout, memory, saved).to_the_end(progress)
     shape = len(chosen), len(variants)
     recorded = by_seed_and_setting(_recorded(ended), *shape)
     data = dataset(recorded, watching, recording, episodes, variants, chosen, world.spec.name)
@@ -156,6 +199,35 @@ def train(
     if hasattr(algorithm, "parameters"):
         data.attrs["parameters"] = algorithm.parameters
     return Result(data, world.spec, variants, _trained(agent, ended, limits, variants, chosen, kept))
+
+
+def _host_options(options: HostOptions | None, folder: Path | str | SharedFolder | None) -> HostOptions:
+    options = options or HostOptions()
+    if folder is None:
+        return options
+    if options.folder is not None or isinstance(folder, SharedFolder):
+        raise InvalidInput(f"folder is {folder} beside host={in_brief(options)}; allowed: one folder")
+    return replace(options, folder=Path(folder))
+
+
+def _path(folder: Path | str | SharedFolder | None) -> Path | SharedFolder | None:
+    return Path(folder) if isinstance(folder, str) else folder
+
+
+def _described(
+    agent: Any, world: Environments, start: Any, probes: Sequence[Any], seeds: list[int], settings: Sequence[Setting]
+) -> dict[str, Any]:
+    """Describe what a checkpoint and the run that goes on from it must share, as JSON data."""
+    learned = None if start is None else {"steps": start.steps, "digest": digest(start.memory)}
+    return {
+        "agent": plain(agent) or words_of(agent),
+        "environment": {"name": world.spec.name, "digest": digest((world.shared, world.own))},
+        "learner": learned,
+        "probes": [f"{type(probe).__name__} {digest(probe)}" for probe in probes],
+        "seeds": seeds,
+        "settings": labels(settings),
+        "backend": jax.default_backend(),
+    }
 
 
 def _refuse_on_host(**options: Any) -> None:
@@ -174,7 +246,7 @@ def _recorded(lanes: Lane) -> Lane:
 
 
 def _with_snapshots(
-    data: xr.Dataset, probes: Sequence[Any], snapshots: dict[int, list[Any]], shape: tuple[int, int]
+    data: xr.Dataset, probes: Sequence[Any], snapshots: Snapshots, shape: tuple[int, int]
 ) -> xr.Dataset:
     """Add the snapshots of probes to the dataset, over the dimension snapshot."""
     for i, taken in snapshots.items():
@@ -212,11 +284,14 @@ def _agent_and_start(agent: Any) -> tuple[Any, Any]:
     return agent, None
 
 
-def _repeated(learner: Any, world: Environments, agent: Any, lanes: int) -> Any:
-    """Repeat a learner's memory for every lane, padded to the engine's number of states."""
-    if learner.spec.size != world.spec.size:
+def _check_start(learner: Any, world: Environments) -> None:
+    if learner is not None and learner.spec.size != world.spec.size:
         name = learner.spec.name
         raise InvalidInput(f"the learner was trained on {name}; allowed: environments of the same kind and size")
+
+
+def _repeated(learner: Any, world: Environments, agent: Any, lanes: int) -> Any:
+    """Repeat a learner's memory for every lane, padded to the engine's number of states."""
     env = eqx.combine(world.shared, jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), world.own))
     like = jax.eval_shape(agent.algorithm(env).init, jax.random.key(0))
 
@@ -249,8 +324,8 @@ def _check_counts(*, episodes: int | None, steps: int | None, test_every: int | 
 
 
 def _limits(episodes: int | None, steps: int | None, steps_before: int) -> Limits:
-    most = (_UNLIMITED if number is None else number for number in (episodes, steps))
-    return Limits(*(jnp.asarray(number, jnp.int32) for number in (*most, _UNLIMITED, _UNLIMITED, steps_before)))
+    most = (UNLIMITED if number is None else number for number in (episodes, steps))
+    return Limits(*(jnp.asarray(number, jnp.int32) for number in (*most, UNLIMITED, UNLIMITED, steps_before)))
 
 
 def _recording(episodes: int | None, steps: int | None, test_every: int | None) -> Recording:
@@ -279,71 +354,3 @@ def _probes(
     if steps is not None and hasattr(agents, "return_probe"):
         found.append(agents.return_probe(steps))
     return (*found, *more)
-
-
-def _run(
-    program: Program, lanes: Lane, recording: Recording, layout: Layout, progress: Progress | None
-) -> tuple[Lane, dict[int, list[Any]]]:
-    """Run all lanes to their end, with a pause at every mark of a probe."""
-    wanted = np.asarray(layout.is_wanted)
-    snapshots: dict[int, list[Any]] = {i: [] for i, probe in enumerate(program.probes) if probe.marks is not None}
-    pauses_at = _clock_of(program.probes)
-    for mark in [*sorted({mark for i in snapshots for mark in program.probes[i].marks}), _UNLIMITED]:
-        limits = program.limits._replace(**{pauses_at: jnp.asarray(mark, jnp.int32)})
-        lanes = _run_to(program._replace(limits=limits), lanes, recording, layout, wanted, progress)
-        for i, taken in snapshots.items():
-            if mark in program.probes[i].marks:
-                taken.append(program.probes[i].snapshot(lanes.probes[i], partial(views, program, lanes.memory)))
-    if progress is not None:
-        progress(1.0, _steps_made(lanes, wanted))
-    return lanes, snapshots
-
-
-def _clock_of(probes: Sequence[Any]) -> str:
-    """Return the limit that the marks of a run's probes set: all count episodes, or all count steps."""
-    clocks = {getattr(probe, "clock", "episode") for probe in probes if probe.marks is not None}
-    if len(clocks) > 1:
-        raise InvalidInput("some probes pause after episodes and some after steps; allowed: one clock in a run")
-    return "step_mark" if clocks == {"step"} else "mark"
-
-
-def _run_to(
-    program: Program, lanes: Lane, recording: Recording, layout: Layout, wanted: Any, progress: Progress | None
-) -> Lane:
-    """Run all lanes until they pause at the mark or are done."""
-
-    def advance(lanes: Lane, blocks: int) -> Lane:
-        return run_blocks(program, lanes, jnp.asarray(blocks, jnp.int32), recording=recording, mesh=layout.mesh)
-
-    def is_running(lanes: Lane) -> bool:
-        return bool(np.any(has_work(lanes, program.limits)))
-
-    for ran in in_chunks(advance, lanes, is_running):
-        lanes = ran
-        _check_faults(lanes)
-        if progress is not None:
-            progress(_share_done(lanes, program.limits, wanted), _steps_made(lanes, wanted))
-    return lanes
-
-
-def _share_done(lanes: Lane, limits: Limits, wanted: np.ndarray) -> float:
-    """Return the fraction done, averaged over the requested lanes."""
-    by_episode = np.asarray(lanes.episode) / int(limits.episodes)
-    by_step = np.asarray(lanes.steps) / int(limits.steps)
-    share = np.where(lanes.is_running, np.maximum(by_episode, by_step), 1.0)
-    return float(np.minimum(share[wanted], 0.999).mean())
-
-
-def _steps_made(lanes: Lane, wanted: np.ndarray) -> int:
-    return int(np.asarray(lanes.steps, np.int64)[wanted].sum())
-
-
-def _check_faults(lanes: Lane) -> None:
-    if lanes.fault is None or not np.any(lanes.fault.is_there):
-        return
-    lane = int(np.argmax(lanes.fault.is_there))
-    observation, reward = np.asarray(lanes.fault.observation)[lane].tolist(), float(lanes.fault.reward[lane])
-    raise InvalidInput(
-        f"after {int(lanes.steps[lane])} steps the observation is {in_brief([float(f'{x:g}') for x in observation])} "
-        f"and the reward {reward:g}; allowed: numbers, within the bounds that the environment declares"
-    )

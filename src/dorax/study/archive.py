@@ -11,6 +11,7 @@ time.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import time
@@ -237,6 +238,9 @@ class Archive:
         data = data.assign_attrs(seconds=time.perf_counter() - began)
         self._store.save(piece.path, data)
         self._loaded[piece.path] = data
+        shutil.rmtree(job.scratch, ignore_errors=True)
+        with contextlib.suppress(OSError):  # runs on the host keep their last checkpoint
+            job.folder.rmdir()
 
     def _stored(self, path: Path, piece: Piece) -> xr.Dataset | None:
         """Load a file if it exists and holds this piece."""

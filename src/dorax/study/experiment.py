@@ -97,6 +97,11 @@ class Job:
     folder: Path
     keep_replay: bool = False
 
+    @property
+    def scratch(self) -> Path:
+        """Folder for files that are of no use once the result is stored, when it is deleted."""
+        return self.folder / "scratch"
+
     def __call__(self, share: float, steps: int) -> None:
         """Report progress."""
         self.progress(share, steps)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any, cast
@@ -94,14 +95,14 @@ class Store:
             unfinished.write_bytes(content)
 
     def clear(self, experiment: str) -> None:
-        """Remove the files of an experiment whose key is a digest, which excludes recorded runs.
+        """Remove the files of an experiment whose key is a digest, which excludes recorded runs, and their checkpoints.
 
         Args:
             experiment: name of the experiment.
         """
-        for path in (self.folder / "data" / experiment).glob("*.nc"):
-            if re.search(rf"-[0-9a-f]{{{_KEY_LENGTH}}}$", path.stem):
-                path.unlink(missing_ok=True)
+        for path in (self.folder / "data" / experiment).glob("*"):
+            if re.search(rf"-[0-9a-f]{{{_KEY_LENGTH}}}(\.nc)?$", path.name):
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _digest(data: xr.Dataset) -> str:

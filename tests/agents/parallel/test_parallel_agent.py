@@ -157,6 +157,42 @@ def test_training_can_go_on(trained):
     np.testing.assert_allclose(scores, 0.99, atol=1e-6)
 
 
+@pytest.mark.parametrize("changed", [
+    {"replay": 1024},
+    pytest.param({"bonus": dorax.NovelD(), "rule": EpsilonGreedy(0.1), "counter": None, "novelty_discount": 0.9},
+                 marks=pytest.mark.slow),
+    pytest.param({"heads": 4, "bonus": InverseRootCount(0.1)}, marks=pytest.mark.slow),
+])  # fmt: skip
+def test_a_learner_from_its_file_goes_on_with_the_same_bits(changed, tmp_path):
+    learner = dorax.train(small(**changed), sea(4), steps=2000).learner()
+    learner.save(tmp_path / "learner.npz")
+    results = [
+        dorax.train(each, sea(4), steps=2000, seeds=[5]) for each in (learner, dorax.load(tmp_path / "learner.npz"))
+    ]
+    assert results[0].data.identical(results[1].data)
+    memories = [jax.tree.leaves(result.learner().memory) for result in results]
+    for one, other, before in zip(*memories, jax.tree.leaves(learner.memory), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.shape == before.shape
+    assert results[0].learner().steps == results[1].learner().steps > learner.steps
+
+
+@pytest.mark.parametrize("steps", [1000, 1003])
+def test_a_learner_goes_on_alone_with_its_replay_and_then_with_many_games_again(steps, tmp_path):
+    """Whatever number of steps its games had made together, it learns alone after every rollout."""
+    import gymnasium
+
+    env = gymnasium.make("dorax/DeepSea-v0")
+    learner = dorax.train(small(replay=512), dorax.mdps.deep_sea(10, 0), steps=1000).learner()
+    learner.steps += steps - 1000
+    own_loop(learner, env, 24)
+    learner.save(tmp_path / "learner.npz")
+    again = dorax.load(tmp_path / "learner.npz")
+    assert own_loop(learner, env, 40) == own_loop(again, env, 40)
+    more = [dorax.train(each, dorax.mdps.deep_sea(10, 0), steps=1000) for each in (learner, again)]
+    assert more[0].data.identical(more[1].data)
+
+
 def test_only_states_of_the_mdp_are_accepted(trained):
     for state in (-1, 36, 0.5, [0]):
         with pytest.raises(dorax.InvalidInput, match="allowed: a state, 0 to 35"):

@@ -180,7 +180,7 @@ BOX = gymnasium.spaces.Box(-1, 1, (2,))
     ({"shows": lambda seen: seen[..., 0]}, "an array of shape (3, 5, 2)"),
 ])  # fmt: skip
 def test_worlds_that_it_cannot_play_are_refused_before_compilation(changed, words, refused, monkeypatch):
-    monkeypatch.setattr("dorax.engine.training.run_blocks", lambda *_, **__: pytest.fail("a program was compiled"))
+    monkeypatch.setattr("dorax.engine.compiled.run_blocks", lambda *_, **__: pytest.fail("a program was compiled"))
     with refused(words):
         dorax.train(small(), Odd(**changed), steps=100)
 

@@ -123,8 +123,9 @@ class ParallelAlgorithm(eqx.Module):
         states = tuple(one.init(key) for one, key in zip(self.explorers, for_explorers, strict=True))
         replay = None
         if self.agent.replay is not None:
+            # With room for all games, also where one is played alone, so that a learner can do both.
             nothing = jax.eval_shape(self._sequences, self._blank_rows())
-            replay = experience.empty(nothing, max(1, self.agent.replay // (self.agent.rollout * self.games)))
+            replay = experience.empty(nothing, max(1, self.agent.replay // (self.agent.rollout * self.agent.games)))
         return Memory(network, adam_state(network), prior, states, replay)
 
     def view(self, memory: Memory, observation: Any) -> View:
@@ -282,7 +283,7 @@ class ParallelAlgorithm(eqx.Module):
         return rows.steps._replace(x=x, action=joined(rows.steps.action, last_action))
 
     def _blank_rows(self) -> Row:
-        shape = (self.agent.rollout, self.games)
+        shape = (self.agent.rollout, self.agent.games)
         flags, numbers, whole = jnp.zeros(shape, bool), jnp.zeros(shape), jnp.zeros(shape, jnp.int32)
         x = whole if self.available is not None else jnp.zeros((*shape, self.inputs.size))
         steps = Sequences(x, whole, numbers, numbers, flags, flags, flags)
