@@ -337,7 +337,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InvalidInput as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
-        resumes = isinstance(command, Run | Reproduce | Atari)
+        resumes = isinstance(command, Run | Reproduce | Train | Atari)
         _fail("interrupted" + ("; the same command (without --fresh) resumes" if resumes else ""), 130)
 
 

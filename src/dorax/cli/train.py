@@ -95,7 +95,7 @@ class LearnerWords:
 
 @dataclass(frozen=True)
 class Train:
-    """Train an agent that plays many games in parallel."""
+    """Train an agent that plays many games in parallel. After an interruption, the same command resumes."""
 
     world: tyro.conf.Positional[str]
     """bridge, tree, cliff, deep_sea, stochastic_deep_sea, river_swim or chain, with or without a size (deep_sea:20); a
@@ -130,7 +130,7 @@ class Train:
         folder = self.out / self.name
         with watching(CONSOLE, 1.0) as watcher:
             watch = _Stopwatch(watcher(self.name))
-            result = dorax.train(agent, env, steps=self.steps, seeds=self.seeds, progress=watch)
+            result = dorax.train(agent, env, steps=self.steps, seeds=self.seeds, progress=watch, folder=folder)
         Store(folder).save(folder / "data.nc", result.data)
         result.learner().save(folder / "learner.npz")
         write(drawn(result.data, target, f"{self.explorer} on {result.spec.name}"), folder, "curve")

@@ -15,6 +15,7 @@ from dorax.agents.parallel import ParallelAgent
 from dorax.agents.tabular import TabularAgent
 from dorax.core.checks import InvalidInput
 from dorax.engine.policy_values import GreedyValue
+from dorax.engine.resuming import SharedFolder
 from dorax.engine.training import train
 from dorax.envs import DenseView, SparseAcrobot, SparseMountainCar, from_gymnax, with_params
 from dorax.mdps import MDP
@@ -177,7 +178,7 @@ class ParallelRun:
             probes = [GreedyValue.of(envs, 1.0, every, world.steps, settings=len(settings))]
         data = train(
             self.agent, envs, steps=world.steps, settings=settings, seeds=seeds, probes=probes, learners=[],
-            states=world.states, progress=job,
+            states=world.states, progress=job, folder=SharedFolder(job.scratch),
         ).data  # fmt: skip
         if world.is_exact:
             exact = data[["snapshot_step", "greedy_value"]].drop_vars("snapshot").rename(snapshot="record")
