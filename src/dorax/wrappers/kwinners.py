@@ -16,9 +16,9 @@ import numpy as np
 from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput, check_at_least
+from dorax.wrappers.images import downsampled
 from dorax.wrappers.spaces import as_finite
 
-_IMAGE_SIDE = 32  # pixels of an image after downsampling
 _NORMALISED_BY = 1000  # the first observations set the normalisation; changing it later would change old codes
 _CLIP = 3.0  # standard deviations
 _INPUTS_PER_UNIT = 8
@@ -40,7 +40,7 @@ class KWinnersCoder:
         if active >= units:
             raise InvalidInput(f"the number of active units is {active}; allowed: fewer than all units, {units}")
         self._active, self._shape = int(active), box.shape
-        inputs = _downsampled(np.zeros(box.shape)).size
+        inputs = downsampled(np.zeros(box.shape)).size
         random = np.random.default_rng(seed)
         shape = int(units), min(_INPUTS_PER_UNIT, inputs)
         # Without replacement: a unit that saw one input twice would be among the most active for any observation.
@@ -49,7 +49,7 @@ class KWinnersCoder:
         self._signs = random.choice(np.array([-1, 1], np.float32), size=shape)
         self._observed, self._mean, self._squares = 0, np.zeros(inputs), np.zeros(inputs)
         # Added to every standard deviation, so that inputs which hardly vary are not blown up.
-        self._least_deviation = 0.02 * _downsampled(_range(box)).ravel()
+        self._least_deviation = 0.02 * downsampled(_range(box)).ravel()
 
     def keys(self, observation: Any) -> tuple[int, ...]:
         """Return the indices of the most active units."""
@@ -57,6 +57,12 @@ class KWinnersCoder:
         x = np.clip((self._input(observation) - self._mean) / deviation, -_CLIP, _CLIP)
         activation = np.sum(x.astype(np.float32)[self._inputs] * self._signs, axis=1)
         return tuple(np.argpartition(activation, -self._active)[-self._active :].tolist())
+
+    visit = keys
+
+    def merged(self) -> dict[int, int]:
+        """Return no keys: units are never merged."""
+        return {}
 
     def observe(self, observation: Any) -> None:
         """Update the running mean and variance of each input (Welford), during the first observations."""
@@ -80,18 +86,7 @@ class KWinnersCoder:
         x = as_finite(observation)
         if x.shape != self._shape:
             raise InvalidInput(f"an observation has the shape {x.shape}; allowed: that of its space, {self._shape}")
-        return _downsampled(x).ravel()
-
-
-def _downsampled(x: np.ndarray) -> np.ndarray:
-    """Average an image over its channels or frames (the shortest axis) and over blocks of pixels."""
-    if x.ndim == 3:
-        x = x.mean(axis=int(np.argmin(x.shape)))
-    if x.ndim != 2:
-        return x
-    rows, columns = (-(-side // _IMAGE_SIDE) for side in x.shape)
-    x = np.pad(x, ((0, -x.shape[0] % rows), (0, -x.shape[1] % columns)), mode="edge")
-    return x.reshape(x.shape[0] // rows, rows, x.shape[1] // columns, columns).mean(axis=(1, 3))
+        return downsampled(x).ravel()
 
 
 def _range(box: spaces.Box) -> np.ndarray:
