@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import equinox as eqx
 import numpy as np
@@ -58,10 +59,18 @@ class KWinners:
     Args:
         units: width of the layer.
         active: number of active units of a state.
+        counts: how the counts of its active units make that of a state: their `"sum"`, each of them holding a share of
+            it, or the `"smallest"`, each holding a whole count. The sum makes rare states look known; the smallest
+            makes states look new as long as their observations do not repeat.
     """
 
     units: int = 8192
     active: int = 16
+    counts: Literal["sum", "smallest"] = "sum"
+
+    def __post_init__(self) -> None:
+        if self.counts not in ("sum", "smallest"):
+            raise InvalidInput(f"counts of KWinners is {self.counts!r}; allowed: 'sum', 'smallest'")
 
 
 @register_static

@@ -7,41 +7,11 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from dorax.core.checks import InvalidInput
 from dorax.features.specs import HashedCodes, Prototypes
-from dorax.wrappers.images import downsampled
-from dorax.wrappers.spaces import as_finite, bounds
+from dorax.wrappers.inputs import Normalised, Scaled
 
 _TOLERANCE = 1e-6  # of the squared lengths of two observations: their squared distance is not known better than this
 _LEAST_GROWTH = 1.05
-
-
-class ScaledInputs:
-    """Observations of a Box as vectors, scaled as agents with many games scale them.
-
-    Images are first converted to grey and downsampled. Bounded dimensions are scaled to [-1, 1], those of images to
-    [0, 1]; unbounded ones are unchanged.
-
-    Args:
-        box: the observation space.
-    """
-
-    def __init__(self, box: spaces.Box) -> None:
-        self._shape = box.shape
-        low, high = (downsampled(side.reshape(box.shape)).ravel() for side in bounds(box))
-        is_bounded = np.isfinite(low) & np.isfinite(high) & (low < high)
-        lowest = 0.0 if len(box.shape) > 1 else -1.0
-        low, high = np.where(is_bounded, low, lowest), np.where(is_bounded, high, 1.0)
-        self._scale = (1.0 - lowest) / (high - low)
-        self._shift = lowest - low * self._scale
-        self.size = len(low)
-
-    def __call__(self, observation: Any) -> np.ndarray:
-        """Return the vector of an observation."""
-        x = as_finite(observation)
-        if x.shape != self._shape:
-            raise InvalidInput(f"an observation has the shape {x.shape}; allowed: that of its space, {self._shape}")
-        return (downsampled(x).ravel() * self._scale + self._shift).astype(np.float32)
 
 
 class SignCoder:
@@ -54,7 +24,7 @@ class SignCoder:
     """
 
     def __init__(self, box: spaces.Box, features: HashedCodes, seed: int) -> None:
-        self._inputs, self._tables = ScaledInputs(box), features.tables
+        self._inputs, self._tables = Normalised(box), features.tables
         drawn = np.random.default_rng(seed).standard_normal((features.tables * features.bits, self._inputs.size + 1))
         self._directions, self._offsets = drawn[:, :-1].astype(np.float32), drawn[:, -1].astype(np.float32)
         self._powers = 1 << np.arange(features.bits)
@@ -67,21 +37,21 @@ class SignCoder:
 
     visit = keys
 
-    def observe(self, observation: Any) -> None:
-        """Do nothing."""
-        del observation
-
     def merged(self) -> dict[int, int]:
         """Return no keys: codes are never merged."""
         return {}
 
+    def observe(self, observation: Any) -> None:
+        """Update the normalisation, during the first observations."""
+        self._inputs.observe(observation)
+
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return nothing: the seed determines the projections."""
-        return {}
+        """Return the state of the normalisation. The seed determines the projections."""
+        return self._inputs.arrays()
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Do nothing."""
-        del arrays
+        """Replace the state of the normalisation by what `arrays` returned."""
+        self._inputs.restore(arrays)
 
 
 class PrototypeCoder:
@@ -95,10 +65,10 @@ class PrototypeCoder:
     """
 
     def __init__(self, box: spaces.Box, features: Prototypes) -> None:
-        self._inputs = ScaledInputs(box)
+        self._inputs = Scaled(box)
         self._points = np.zeros((features.size, self._inputs.size), np.float32)
         self._lengths = np.full(features.size, np.inf, np.float32)  # squared; infinite for entries that are free
-        self._free = [*range(features.size)][::-1]
+        self._free, self._used = [*range(features.size)][::-1], 0  # no entry from `_used` on was ever used
         self._threshold = features.threshold**2
 
     def keys(self, observation: Any) -> tuple[int, ...]:
@@ -113,6 +83,7 @@ class PrototypeCoder:
         if entry is None:
             entry = self._free.pop()
             self._points[entry], self._lengths[entry] = x, x @ x
+            self._used = max(self._used, entry + 1)
         return (entry,)
 
     def observe(self, observation: Any) -> None:
@@ -154,10 +125,13 @@ class PrototypeCoder:
         self._lengths[:] = np.inf
         self._points[entries], self._lengths[entries] = points, np.sum(points**2, axis=1)
         self._free = np.flatnonzero(~np.isfinite(self._lengths))[::-1].tolist()
+        self._used = int(entries.max(initial=-1)) + 1
         self._threshold = float(arrays["threshold"])
 
     def _nearest(self, x: np.ndarray) -> int | None:
-        distance = self._lengths - 2 * (self._points @ x)
+        if not self._used:
+            return None
+        distance = self._lengths[: self._used] - 2 * (self._points[: self._used] @ x)
         entry, length = int(np.argmin(distance)), float(x @ x)
         lengths = float(self._lengths[entry]) + length
         least = float(distance[entry]) + length

@@ -228,6 +228,11 @@ def _rate_and_discount(counter: EValues | Visits) -> tuple[float, float]:
     """
     if not isinstance(counter, EValues | Visits):
         raise InvalidInput(f"counter is {counter!r}; allowed: EValues, such as EValues(0.99), or Visits()")
+    if counter.features is not None:
+        raise InvalidInput(
+            f"features of the counter are {in_one_line(counter.features)}; "
+            "allowed: None (wrappers have an option features)"
+        )
     e_values = counter if isinstance(counter, EValues) else counter.approximated()
     if e_values.form != "count":
         raise InvalidInput(f"the form of E-values is {e_values.form!r}; wrappers support 'count'")

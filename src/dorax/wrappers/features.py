@@ -109,7 +109,7 @@ def takes_smallest(features: Features) -> bool:
     Args:
         features: how counts are stored.
     """
-    return isinstance(features, HashedCodes)
+    return isinstance(features, HashedCodes) or (isinstance(features, KWinners) and features.counts == "smallest")
 
 
 class _FixedCoder:
