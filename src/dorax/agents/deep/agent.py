@@ -163,15 +163,15 @@ class TrainState(NamedTuple):
 
 
 class Described(NamedTuple):
-    """Features of an observation.
+    """Features of an observation if counts are in tables; otherwise they are the input of the networks alone.
 
     Attributes:
         x: input of the networks.
-        code: its entries in count tables; None if counts are by a network.
+        code: entries of the observation in the tables.
     """
 
     x: Float[JaxArray, "games dims"]
-    code: Code | None
+    code: Code
 
 
 class Memory(NamedTuple):
@@ -239,8 +239,7 @@ class NetworkAlgorithm(eqx.Module):
             return View(Described(x[None], look.features), values[None], look.counts, look.counts)
         outputs = jnp.zeros_like(values) if self.counter is None else self._network.apply(memory.networks.counter, x)
         counts = outputs if self.counter is None else self.counter.count(outputs)
-        view = single_view(x, values, counts, outputs)
-        return view._replace(features=Described(view.features, None))
+        return single_view(x, values, counts, outputs)
 
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
         return chosen_action(self.agent.rule, view, steps, uniform)
@@ -248,7 +247,7 @@ class NetworkAlgorithm(eqx.Module):
     def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, Visit | None]:
         """Add the step to the replay, and update the counter unless it learns from the replay."""
         agent, counter, weights = self.agent, self.counter, memory.networks.counter
-        features, arrived = step.features.x[0], step.next_view.features.x[0]
+        features, arrived = _input(step.features), _input(step.next_view.features)
         action, learns = step.action[0], step.learns[0]
         reward, terminated, next_action = step.reward[0], step.terminated[0], step.next_action[0]
         if counter is not None:
@@ -344,6 +343,11 @@ class NetworkAlgorithm(eqx.Module):
         is_bounded = np.isfinite(self.low) & np.isfinite(self.high)
         low, high = np.where(is_bounded, self.low, -1.0), np.where(is_bounded, self.high, 1.0)
         return (observation - (low + high) / 2) / ((high - low) / 2)
+
+
+def _input(features: Any) -> Float[JaxArray, " dims"]:
+    """Return the input of the networks for the single game."""
+    return features.x[0] if isinstance(features, Described) else features[0]
 
 
 def _zero_last_layer(network: Any) -> Any:
