@@ -14,7 +14,7 @@ from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents.acting import chosen_action, single_view
-from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
+from dorax.core.agents import as_rule, check_features, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_finite, check_probability
@@ -69,6 +69,7 @@ class LinearAgent(eqx.Module):
         check_finite("initial_value", self.initial_value)
         check_rule(self.rule)
         check_optional_counter(self.rule, self.counter, self.bonus)
+        check_features("a LinearAgent", self.counter, "None: counts are kept in the tiles of Q, its own features")
         if self.novelty_discount is not None:
             check_discount("novelty_discount", self.novelty_discount)
             if self.bonus is None:

@@ -84,6 +84,23 @@ def check_optional_counter(rule: Any, counter: Any, bonus: Any) -> None:
         raise InvalidInput(f"rule is {name} without a counter; allowed: {name} with Visits or EValues")
 
 
+def check_features(name: str, counter: Any, supported: str, *kinds: type) -> None:
+    """Check that an agent supports the features of its counter.
+
+    Args:
+        name: name of the agent's class, for the message.
+        counter: a counter, or None.
+        supported: what the agent supports, in words.
+        kinds: classes of features that it supports besides None.
+
+    Raises:
+        InvalidInput: if it does not.
+    """
+    features = getattr(counter, "features", None)
+    if features is not None and not isinstance(features, kinds):
+        raise InvalidInput(f"features of the counter are {in_brief(features)}; {name} supports {supported}")
+
+
 def check_bonus(bonus: Any, *, may_change: bool = False) -> None:
     """Check the bonus of an agent.
 

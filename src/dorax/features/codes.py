@@ -180,6 +180,37 @@ class Dictionary(NamedTuple):
     edition: Int[Array, ""]
 
 
+class Merging(NamedTuple):
+    """How entries were merged.
+
+    Attributes:
+        stays: whether an entry stays.
+        moved: new entry of each old one; that of the one which it was merged with, if it does not stay.
+    """
+
+    stays: Bool[Array, " entries"]
+    moved: Int[Array, " entries"]
+
+    def kept(self, rows: Float[Array, "entries dims"]) -> Float[Array, "entries dims"]:
+        """Move rows of the entries that stay to the new ones.
+
+        Args:
+            rows: one row for each old entry.
+        """
+        to = jnp.where(self.stays, self.moved, len(rows))
+        return jnp.zeros_like(rows).at[to].set(rows, mode="drop")
+
+    def counts(self, counts: Counts, merge: Merge) -> Counts:
+        """Merge the numbers of the entries.
+
+        Args:
+            counts: numbers of each old entry, 0 for unused ones.
+            merge: what becomes of those that are merged: their sum or the largest.
+        """
+        room = jnp.zeros_like(counts).at[:, self.moved]
+        return room.add(counts) if merge == "add" else room.max(counts)
+
+
 class PrototypeCodes(eqx.Module):
     """Encoder of `Prototypes`, for vectors.
 
@@ -241,20 +272,42 @@ class PrototypeCodes(eqx.Module):
 
         def merged(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
             book, counts, _ = state
-            distance = _squared_distances(book.points, book.points)
-            others = jnp.where(jnp.eye(self.entries, dtype=bool), jnp.inf, distance)
-            threshold = jnp.maximum(jnp.median(jnp.min(others, axis=1)), _LEAST_GROWTH**2 * book.threshold)
-            into = _merged_into(distance <= threshold)
-            stays = into == jnp.arange(self.entries)
-            moved = (jnp.cumsum(stays, dtype=jnp.int32) - 1)[into]
-            points = jnp.zeros_like(book.points).at[jnp.where(stays, moved, self.entries)].set(book.points, mode="drop")
-            size = jnp.sum(stays, dtype=jnp.int32)
-            after = Dictionary(points, size, threshold, moved, book.edition + 1)
-            room = jnp.zeros_like(counts).at[:, moved]
-            return after, room.add(counts) if merge == "add" else room.max(counts), jnp.zeros((), bool)
+            after, merging = merged_entries(book, grown_threshold(book))
+            return after, merging.counts(counts, merge), jnp.zeros((), bool)
 
         # A loop of one round at most, which is skipped where a branch under `vmap` would run every time.
         return jax.lax.while_loop(is_full, merged, (book, counts, is_due & (book.size >= self.entries)))[:2]
+
+
+def grown_threshold(book: Dictionary) -> Float[Array, ""]:
+    """Return the next threshold of a full dictionary: the median squared distance of its nearest neighbours.
+
+    Args:
+        book: the dictionary.
+    """
+    distance = _squared_distances(book.points, book.points)
+    others = jnp.where(jnp.eye(len(distance), dtype=bool), jnp.inf, distance)
+    return jnp.maximum(jnp.median(jnp.min(others, axis=1)), _LEAST_GROWTH**2 * book.threshold)
+
+
+def merged_entries(book: Dictionary, threshold: Float[Array, ""]) -> tuple[Dictionary, Merging]:
+    """Merge the entries of a dictionary that are at most a threshold apart.
+
+    Args:
+        book: the dictionary.
+        threshold: the new threshold, a squared distance.
+
+    Returns:
+        The next edition of the dictionary, and how its entries were merged.
+    """
+    entries = jnp.arange(len(book.points))
+    is_used = entries < book.size
+    is_near = (_squared_distances(book.points, book.points) <= threshold) & is_used & is_used[:, None]
+    into = _merged_into(is_near)
+    stays = (into == entries) & is_used
+    merging = Merging(stays, (jnp.cumsum(stays, dtype=jnp.int32) - 1)[into])
+    size = jnp.sum(stays, dtype=jnp.int32)
+    return Dictionary(merging.kept(book.points), size, threshold, merging.moved, book.edition + 1), merging
 
 
 def encoder(features: Any, states: int | None, dims: int) -> Encoder[Any]:

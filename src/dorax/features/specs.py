@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import equinox as eqx
 import numpy as np
@@ -58,10 +59,18 @@ class KWinners:
     Args:
         units: width of the layer.
         active: number of active units of a state.
+        counts: how the counts of its active units make that of a state: their `"sum"`, each of them holding a share of
+            it, or the `"smallest"`, each holding a whole count. The sum makes rare states look known; the smallest
+            makes states look new as long as their observations do not repeat.
     """
 
     units: int = 8192
     active: int = 16
+    counts: Literal["sum", "smallest"] = "sum"
+
+    def __post_init__(self) -> None:
+        if self.counts not in ("sum", "smallest"):
+            raise InvalidInput(f"counts of KWinners is {self.counts!r}; allowed: 'sum', 'smallest'")
 
 
 @register_static
@@ -113,37 +122,48 @@ class Prototypes:
 
 
 class LearnedPrototypes(eqx.Module):
-    """Prototypes told apart by learned features that keep what the agent controls, for agents with many games.
+    """Prototypes told apart by learned features that drop noise, for agents with many games.
 
-    A network computes the features, from which another one tells which action led from an observation to the next
-    (inverse dynamics; Pathak et al., 2017). Features that are learned change, and counts of old ones would mean nothing
-    in new ones. So each entry of the dictionary keeps its observation as well, features are renewed only at certain
-    times, and then the dictionary is computed anew from its observations: each entry keeps its count, and entries that
-    are now closer than the threshold are merged and their counts added up. Observations that older features did not
-    tell apart share one entry, which has the count of all of them; where new features do, the others start at 0.
+    Features are learned by prediction: a network predicts the features of the next observation from those of this one
+    and the action, and must recognise it among other observations by their squared distances (a contrastive loss; van
+    den Oord et al., 2018; for exploration Misra et al., 2020). Nothing predicts noise that is new at every step, so
+    features drop it, and states from which anything different follows stay apart. What changes in a predictable way is
+    kept even if no action can change it, such as a clock.
+
+    Features that are learned change, and counts of old ones would mean nothing in new ones. So each entry of the
+    dictionary keeps its observation as well, features are renewed only at certain times, and then the dictionary is
+    computed anew from its observations: each entry keeps its count, and entries that are now closer than the threshold
+    are merged and their counts added up. Observations that older features did not tell apart share one entry, which
+    has the count of all of them; where new features do, the others start at 0. Until the first renewal features are a
+    random projection. In a finite MDP every state is an entry.
 
     Args:
         size: largest number of entries.
-        threshold: distance of features at the start; 0 for one entry for each different observation. It sets itself;
-            see `Prototypes`.
+        threshold: distance of renewed features from which on an observation is a new entry. Features have a scale:
+            the network takes an observation for another one at distance d with odds of exp(-d²). A full dictionary
+            raises the threshold until the next renewal; see `Prototypes`.
         dims: number of features.
         first_renewal: number of steps after which features are renewed for the first time, then each time that the
             number of steps has doubled.
         learning_rate: learning rate of Adam.
-        width: units per hidden layer of both networks.
+        width: units per hidden layer.
+        depth: number of hidden layers between observations and features. With none, features are linear, which
+            generalize best to observations that were never seen.
     """
 
     size: int = eqx.field(default=1024, static=True)
-    threshold: float = eqx.field(default=0.0, static=True)
+    threshold: float = eqx.field(default=1.0, static=True)
     dims: int = eqx.field(default=16, static=True)
     first_renewal: int = eqx.field(default=10_000, static=True)
-    learning_rate: Array = 1e-3
+    learning_rate: Array = 1e-2
     width: int = eqx.field(default=128, static=True)
+    depth: int = eqx.field(default=0, static=True)
 
     def __check_init__(self) -> None:
         check_at_least("the learning rate of features", self.learning_rate, 0)
         check_at_least("the threshold of prototypes", self.threshold, 0)
         check_whole("the size of prototypes", self.size)
+        check_whole("depth", self.depth, least=0)
         for name in ("dims", "first_renewal", "width"):
             check_whole(name, getattr(self, name))
 

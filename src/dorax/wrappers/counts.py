@@ -17,9 +17,9 @@ from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput
 from dorax.core.counters import EValues, Visits
-from dorax.features.specs import Features, KWinners
+from dorax.features.specs import Features, HashedCodes, KWinners
 from dorax.wrappers.count_table import CountTable, Transition
-from dorax.wrappers.features import Keys, default_features, make_coder
+from dorax.wrappers.features import Keys, default_features, make_coder, takes_smallest
 from dorax.wrappers.spaces import enumerate_actions, fingerprint, in_one_line, unbatched
 
 
@@ -32,8 +32,9 @@ class GeneralizedCounts:
         num_envs: the number of environments that run in parallel.
         counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
             (`Visits`).
-        features: how counts are stored: `Table`, `Tiles` or `KWinners`; by default the observation space decides.
-        seed: seeds the random codes of `KWinners`.
+        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes` or `Prototypes`; by default the
+            observation space decides.
+        seed: seeds the random codes of `KWinners` and `HashedCodes`.
 
     Attributes:
         counter: as given.
@@ -60,7 +61,9 @@ class GeneralizedCounts:
         self.num_actions, self._index_of = enumerate_actions(action_space)
         self._seed = seed
         self._coder = make_coder(observation_space, self.features, seed)
-        self._table = CountTable(self.num_actions, self.learning_rate, self._discount)
+        self._table = CountTable(
+            self.num_actions, self.learning_rate, self._discount, takes_smallest=takes_smallest(self.features)
+        )
         self._current: list[Keys | None] = [None] * num_envs
         self._pending: list[Transition | None] = [None] * num_envs
 
@@ -78,7 +81,8 @@ class GeneralizedCounts:
     def visits_of(self, observations: Any) -> np.ndarray:
         """Return how often each action was taken in the given states, not generalized.
 
-        Exact with `Table` features; with others, the largest number of visits of any feature of the state.
+        Exact with `Table` features; with `HashedCodes`, the smallest number of visits of any entry of the state; with
+        others, the largest.
 
         Args:
             observations: a list of observations, or a batch as a vector environment returns it.
@@ -96,7 +100,8 @@ class GeneralizedCounts:
             env_index: the environment in which it begins.
         """
         self._count_pending(env_index)
-        self._current[env_index] = self._coder.keys(observation)
+        self._current[env_index] = self._coder.visit(observation)
+        self._merge()
 
     def visit(
         self,
@@ -126,7 +131,7 @@ class GeneralizedCounts:
         if keys is None:
             raise InvalidInput(f"environment {env_index} has no episode; allowed: visit after begin(observation)")
         index = self.action_index(action)
-        next_keys = self._coder.keys(next_observation)
+        next_keys = (self._coder.visit if is_counted else self._coder.keys)(next_observation)
         self._current[env_index] = next_keys
         if not is_counted:
             self._count_pending(env_index)
@@ -140,6 +145,7 @@ class GeneralizedCounts:
         if terminated or truncated:
             self._count_pending(env_index)
         self._coder.observe(next_observation)
+        self._merge()
         return count
 
     def action_index(self, action: Any) -> int:
@@ -154,7 +160,7 @@ class GeneralizedCounts:
         return index
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return generalized counts and visits, one row per visited state (or tile), one column per action."""
+        """Return generalized counts and visits, one row per visited entry (state or tile), one column per action."""
         arrays = self._table.arrays()
         return arrays["counts"], arrays["visits"]
 
@@ -185,11 +191,27 @@ class GeneralizedCounts:
             "bounds": fingerprint(self.observation_space) + fingerprint(self.action_space),
             "features": str(self.features),
             "counter": f"discount {self._discount}, learning rate {self.learning_rate}",
-            "seed": str(self._seed) if isinstance(self.features, KWinners) else "any",
+            "seed": str(self._seed) if isinstance(self.features, KWinners | HashedCodes) else "any",
         }
 
     def _keys_of(self, observations: Any) -> Iterator[Keys]:
         return map(self._coder.keys, unbatched(self.observation_space, observations))
+
+    def _merge(self) -> None:
+        """Follow the coder where it merged keys to make room for new ones."""
+        moved = self._coder.merged()
+        if not moved:
+            return
+        self._table.merge(moved)
+
+        def current(keys: Keys) -> Keys:
+            return tuple(moved.get(key, key) for key in keys)
+
+        self._current = [None if keys is None else current(keys) for keys in self._current]
+        self._pending = [
+            None if one is None else one._replace(keys=current(one.keys), next_keys=current(one.next_keys))
+            for one in self._pending
+        ]
 
     def _count_pending(self, env_index: int) -> None:
         """Count the pending visit of an environment with its provisional count: there is no next action."""
@@ -206,6 +228,11 @@ def _rate_and_discount(counter: EValues | Visits) -> tuple[float, float]:
     """
     if not isinstance(counter, EValues | Visits):
         raise InvalidInput(f"counter is {counter!r}; allowed: EValues, such as EValues(0.99), or Visits()")
+    if counter.features is not None:
+        raise InvalidInput(
+            f"features of the counter are {in_one_line(counter.features)}; "
+            "allowed: None (wrappers have an option features)"
+        )
     e_values = counter if isinstance(counter, EValues) else counter.approximated()
     if e_values.form != "count":
         raise InvalidInput(f"the form of E-values is {e_values.form!r}; wrappers support 'count'")

@@ -34,8 +34,9 @@ class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordC
             counter's learning rate.
         scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
             `LinearSchedule`.
-        features: how counts are stored: `Table`, `Tiles` or `KWinners`; by default the observation space decides.
-        seed: seeds the random numbers of `exploration.act` and the random codes of `KWinners`.
+        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes` or `Prototypes`; by default the
+            observation space decides.
+        seed: seeds the random numbers of `exploration.act` and the random codes of `KWinners` and `HashedCodes`.
 
     Attributes:
         exploration: the `Exploration` behind the wrapper: its counts, saving and loading, and `exploration.off()`
@@ -100,8 +101,9 @@ class VectorEValueBonus(VectorWrapper):
             counter's learning rate.
         scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
             `LinearSchedule`.
-        features: how counts are stored: `Table`, `Tiles` or `KWinners`; by default the observation space decides.
-        seed: seeds the random numbers of `exploration.act` and the random codes of `KWinners`.
+        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes` or `Prototypes`; by default the
+            observation space decides.
+        seed: seeds the random numbers of `exploration.act` and the random codes of `KWinners` and `HashedCodes`.
 
     Attributes:
         exploration: the `Exploration` behind the wrapper.

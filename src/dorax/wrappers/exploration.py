@@ -41,8 +41,9 @@ class Exploration:
             counter's learning rate.
         scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
             `LinearSchedule`.
-        features: how counts are stored: `Table`, `Tiles` or `KWinners`; by default the observation space decides.
-        seed: seeds the random numbers of `act` and the random codes of `KWinners`.
+        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes` or `Prototypes`; by default the
+            observation space decides.
+        seed: seeds the random numbers of `act` and the random codes of `KWinners` and `HashedCodes`.
 
     Attributes:
         counts: the `GeneralizedCounts`.

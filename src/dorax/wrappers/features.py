@@ -11,10 +11,11 @@ import numpy as np
 from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput
-from dorax.features.specs import Features, KWinners, Table, Tiles
+from dorax.features.specs import Features, HashedCodes, KWinners, Prototypes, Table, Tiles
 from dorax.features.tiles import Grid, TileCoder, cells
+from dorax.wrappers.codes import PrototypeCoder, SignCoder
 from dorax.wrappers.kwinners import KWinnersCoder
-from dorax.wrappers.spaces import Enumeration, as_finite, enumeration, in_one_line
+from dorax.wrappers.spaces import Enumeration, as_finite, bounds, enumeration, in_one_line
 
 _MAX_TILED_DIMENSIONS = 8  # with more, hardly two observations share a tile
 
@@ -52,15 +53,23 @@ class Coder(Protocol):
         """Return the keys of an observation."""
         ...
 
+    def visit(self, observation: Any, /) -> Keys:
+        """Return the keys of an observation that is visited, which may be new."""
+        ...
+
+    def merged(self) -> dict[int, int]:
+        """Merge keys if there is no room for more; return what each merged key has become."""
+        ...
+
     def observe(self, observation: Any) -> None:
         """Update statistics of the observations, if the coder keeps any."""
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return these statistics, to be saved."""
+        """Return what was learned of the observations, to be saved."""
         ...
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Replace these statistics by what `arrays` returned."""
+        """Replace what was learned by what `arrays` returned."""
         ...
 
 
@@ -70,7 +79,7 @@ def make_coder(space: spaces.Space[Any], features: Features, seed: int) -> Coder
     Args:
         space: the observation space.
         features: how counts are stored.
-        seed: seed of the random codes of `KWinners`.
+        seed: seed of the random codes of `KWinners` and `HashedCodes`.
 
     Returns:
         The coder.
@@ -78,19 +87,39 @@ def make_coder(space: spaces.Space[Any], features: Features, seed: int) -> Coder
     match features:
         case Table():
             return _FixedCoder(_table_keys(space))
+        case HashedCodes() | Prototypes() if enumeration(space) is not None:
+            return _FixedCoder(_table_keys(space))  # every state has an entry
         case Tiles():
             return _FixedCoder(_tile_keys(_box(space, features), features))
         case KWinners():
             return KWinnersCoder(_box(space, features), features.units, features.active, seed)
+        case HashedCodes():
+            return SignCoder(_box(space, features), features, seed)
+        case Prototypes():
+            return PrototypeCoder(_box(space, features), features)
         case _:
-            raise InvalidInput(f"features is {features!r}; allowed: Table(), Tiles(), KWinners() or None")
+            raise InvalidInput(
+                f"features is {features!r}; allowed: Table(), Tiles(), KWinners(), HashedCodes(), Prototypes() or None"
+            )
+
+
+def takes_smallest(features: Features) -> bool:
+    """Return whether the count of a state is the smallest of its entries, instead of their sum.
+
+    Args:
+        features: how counts are stored.
+    """
+    return isinstance(features, HashedCodes) or (isinstance(features, KWinners) and features.counts == "smallest")
 
 
 class _FixedCoder:
     """A coder whose keys depend on the observation alone."""
 
     def __init__(self, keys: Callable[[Any], Keys]) -> None:
-        self.keys = keys
+        self.keys = self.visit = keys
+
+    def merged(self) -> dict[int, int]:
+        return {}
 
     def observe(self, observation: Any) -> None:
         del observation
@@ -127,7 +156,7 @@ def _hash_key(dtype: np.dtype[Any], observation: Any) -> Keys:
 
 
 def _tile_keys(box: spaces.Box, features: Tiles) -> Callable[[Any], Keys]:
-    low, high = _bounds(box)
+    low, high = bounds(box)
     low = low if features.low is None else _per_dimension("low", features.low, low.shape)
     high = high if features.high is None else _per_dimension("high", features.high, high.shape)
     high = np.where(high == low, low + 1.0, high)  # a constant dimension lies in a single tile
@@ -143,16 +172,6 @@ def _tiled(grid: Grid, is_bounded: np.ndarray | None, observation: Any) -> Keys:
     point = as_finite(observation).ravel()
     places = cells(point if is_bounded is None else _squashed(point, is_bounded), grid)
     return tuple(int.from_bytes(place, "little") * len(places) + i for i, place in enumerate(places))
-
-
-def _bounds(box: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
-    """Return the flattened bounds of a Box, infinite where it is unbounded.
-
-    Some environments use the largest number of the dtype for "unbounded".
-    """
-    low, high = np.ravel(box.low).astype(np.float64), np.ravel(box.high).astype(np.float64)
-    largest = 1e30
-    return np.where(low < -largest, -np.inf, low), np.where(high > largest, np.inf, high)
 
 
 def _squashed(x: np.ndarray, is_bounded: np.ndarray) -> np.ndarray:

@@ -90,6 +90,19 @@ def as_finite(observation: Any) -> np.ndarray:
     return numbers
 
 
+def bounds(box: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
+    """Return the flattened bounds of a Box, infinite where it is unbounded.
+
+    Some environments use the largest number of the dtype for "unbounded".
+
+    Args:
+        box: the space.
+    """
+    low, high = np.ravel(box.low).astype(np.float64), np.ravel(box.high).astype(np.float64)
+    largest = 1e30
+    return np.where(low < -largest, -np.inf, low), np.where(high > largest, np.inf, high)
+
+
 def unbatched(space: spaces.Space[Any], batch: Any) -> Sequence[Any]:
     """Split a batch, as a vector environment returns it, into elements of the space.
 

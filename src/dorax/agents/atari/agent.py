@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import equinox as eqx
 
 from dorax.agents.atari.density import DensityModel
-from dorax.core.agents import as_rule, check_bonus, check_optional_counter, check_rule
+from dorax.core.agents import as_rule, check_bonus, check_features, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import ConstantBonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole, in_brief
@@ -79,6 +79,7 @@ class AtariAgent(eqx.Module):
     def __check_init__(self) -> None:
         check_rule(self.rule)
         self._check_counter()
+        check_features("an AtariAgent", self.counter, "None: counts have a head of the network")
         if self.bonus_at not in ("visit", "replay"):
             raise InvalidInput(f"bonus_at is {self.bonus_at!r}; allowed: 'visit', 'replay'")
         for name in ("learning_rate", "adam_epsilon", "clip"):

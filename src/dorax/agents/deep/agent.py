@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -21,8 +21,11 @@ from dorax.agents.adam import adam_state, adam_step
 from dorax.agents.deep.networks import Network
 from dorax.agents.deep.replay import Replay, Transition, added, empty, sample
 from dorax.agents.deep.rnd import RNDMemory, Visit, new_memory, trained, visited
+from dorax.agents.explorers.making import check_explorers
+from dorax.agents.explorers.protocol import Look, Visited
 from dorax.agents.explorers.specs import RND
-from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
+from dorax.agents.explorers.tables import Counted, CountTables
+from dorax.core.agents import as_rule, check_features, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole, check_whole_number
@@ -32,6 +35,8 @@ from dorax.core.targets import q_target
 from dorax.engine.learner import Learner
 from dorax.engine.protocols import Step, View
 from dorax.envs.simulation import EnvSpec, FunctionalSimulation, check_vectors
+from dorax.features.codes import Code, encoder
+from dorax.features.specs import HashedCodes, Prototypes
 
 _Tree = TypeVar("_Tree")
 
@@ -44,14 +49,15 @@ class DeepAgent(eqx.Module):
     Args:
         rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
             (`Softmax`, `EpsilonGreedy`) is sampled from.
-        counter: counts visits: `EValues` in one of its forms or `Visits`; None for no counts.
+        counter: counts visits: `EValues` in one of its forms or `Visits`, by a network of their own, or in tables if
+            its `features` are `HashedCodes` or `Prototypes`; None for no counts.
         bonus: turns counts into reward, such as `InverseRootCount`, or an `RND`, which needs no counts; None for no
             bonus. It is computed when the transition is collected and stored with it.
         learning_rate: learning rate of Adam, for Q.
         discount: the paper's gamma.
         counts_from: what the counter's network learns from. `"visits"`: from each step once, by an update that
             changes the output by `step_size` times its error. `"replay"`: by Adam with the learning rate of Q, where
-            `step_size` has no effect.
+            `step_size` has no effect. Tables count visits.
         width: units per hidden layer.
         depth: number of hidden layers.
         batch: transitions per update.
@@ -78,11 +84,22 @@ class DeepAgent(eqx.Module):
         check_discount("discount", self.discount)
         check_rule(self.rule)
         check_optional_counter(self.rule, self.counter, None if isinstance(self.bonus, RND) else self.bonus)
+        supported = "HashedCodes, Prototypes, or None for counts by a network of its own"
+        check_features("a DeepAgent", self.counter, supported, HashedCodes, Prototypes)
+        if getattr(self.counter, "features", None) is not None:
+            check_explorers(self.rule, self.counter, self.bonus)
+            if self.counts_from != "visits":
+                raise InvalidInput(f"counts_from is {self.counts_from!r}; allowed: 'visits' with counts in tables")
         if self.counts_from not in ("visits", "replay"):
             raise InvalidInput(f"counts_from is {self.counts_from!r}; allowed: 'visits', 'replay'")
         for name in ("width", "depth", "batch", "capacity", "update_every"):
             check_whole(name, getattr(self, name))
         check_whole_number("target_every", self.target_every)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether a step costs so much that lanes are not padded, as with counts in tables."""
+        return getattr(self.counter, "features", None) is not None
 
     def check_env(self, env: Any) -> None:
         """Raise `InvalidInput` unless the environment is a functional one, or a list of them.
@@ -115,7 +132,12 @@ class DeepAgent(eqx.Module):
         assert env.low is not None
         assert env.high is not None
         counter = None if self.counter is None else self.counter.approximated()
-        return NetworkAlgorithm(self, counter, env.low, env.high, env.actions)
+        features = getattr(self.counter, "features", None)
+        if features is None:
+            return NetworkAlgorithm(self, counter, env.low, env.high, env.actions)
+        bonus = None if isinstance(self.bonus, RND) else self.bonus
+        tables = CountTables(cast("Any", self.counter), bonus, encoder(features, None, len(env.low)), env.actions)
+        return NetworkAlgorithm(self, None, env.low, env.high, env.actions, tables)
 
 
 class TrainState(NamedTuple):
@@ -140,6 +162,18 @@ class TrainState(NamedTuple):
     updates: Int[JaxArray, ""]
 
 
+class Described(NamedTuple):
+    """Features of an observation if counts are in tables; otherwise they are the input of the networks alone.
+
+    Attributes:
+        x: input of the networks.
+        code: entries of the observation in the tables.
+    """
+
+    x: Float[JaxArray, "games dims"]
+    code: Code
+
+
 class Memory(NamedTuple):
     """Memory of a `DeepAgent`.
 
@@ -147,11 +181,13 @@ class Memory(NamedTuple):
         networks: weights and optimizer states.
         replay: past transitions.
         rnd: what the bonus has learned, if it is an `RND`.
+        tables: count tables, if counts are in tables.
     """
 
     networks: TrainState
     replay: Replay
     rnd: RNDMemory | None = None
+    tables: Counted | None = None
 
 
 class NetworkAlgorithm(eqx.Module):
@@ -159,10 +195,11 @@ class NetworkAlgorithm(eqx.Module):
 
     Attributes:
         agent: the agent.
-        counter: its counter in the form for function approximators, or None.
+        counter: its counter in the form for function approximators; None without one, or with counts in tables.
         low: lowest observation.
         high: highest observation.
         actions: number of actions.
+        tables: what counts in tables, or None.
         games: 1.
     """
 
@@ -171,6 +208,7 @@ class NetworkAlgorithm(eqx.Module):
     low: tuple[float, ...] = eqx.field(static=True)
     high: tuple[float, ...] = eqx.field(static=True)
     actions: int = eqx.field(static=True)
+    tables: CountTables | None = None
     games: int = eqx.field(default=1, static=True)
 
     @property
@@ -189,11 +227,16 @@ class NetworkAlgorithm(eqx.Module):
         nothing = Transition(jnp.zeros(len(self.low)), zero, jnp.zeros(()), zero > 0, jnp.zeros(len(self.low)), zero)
         networks = TrainState(q, q, adam_state(q), counter, counter, adam_state(counter), zero)
         rnd = None if self._rnd is None else new_memory(self._rnd, len(self.low), jax.random.fold_in(key, 1))
-        return Memory(networks, empty(nothing, self.agent.capacity), rnd)
+        tables = None if self.tables is None else self.tables.init(jax.random.fold_in(key, 2))
+        return Memory(networks, empty(nothing, self.agent.capacity), rnd, tables)
 
     def view(self, memory: Memory, observation: Float[JaxArray, "games dims"]) -> View:
         x = self._scaled(observation[0])
         values = self._network.apply(memory.networks.q, x)
+        if self.tables is not None and memory.tables is not None:
+            look = self.tables.look(memory.tables, x[None])
+            assert look.counts is not None
+            return View(Described(x[None], look.features), values[None], look.counts, look.counts)
         outputs = jnp.zeros_like(values) if self.counter is None else self._network.apply(memory.networks.counter, x)
         counts = outputs if self.counter is None else self.counter.count(outputs)
         return single_view(x, values, counts, outputs)
@@ -202,9 +245,10 @@ class NetworkAlgorithm(eqx.Module):
         return chosen_action(self.agent.rule, view, steps, uniform)
 
     def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, Visit | None]:
-        """Add the step to the replay, and update the counter if it learns from visits."""
+        """Add the step to the replay, and update the counter unless it learns from the replay."""
         agent, counter, weights = self.agent, self.counter, memory.networks.counter
-        features, action, learns = step.features[0], step.action[0], step.learns[0]
+        features, arrived = _input(step.features), _input(step.next_view.features)
+        action, learns = step.action[0], step.learns[0]
         reward, terminated, next_action = step.reward[0], step.terminated[0], step.next_action[0]
         if counter is not None:
 
@@ -225,13 +269,22 @@ class NetworkAlgorithm(eqx.Module):
                 weights = jax.tree.map(moved, weights, grads)
             if agent.bonus is not None and not isinstance(agent.bonus, RND):
                 reward = reward + agent.bonus(counter.visited_count(output, error), counter.rate())
+        tables = memory.tables
+        if self.tables is not None and tables is not None:
+            look = Look(step.next_view.features.code, step.next_view.counts)
+            visited_pair = Visited(
+                step.features.x, step.features.code, step.action, step.next_view.features.x, look, step.next_action,
+                step.terminated, step.terminated | step.truncated, jnp.broadcast_to(step.is_start, (1,)), step.learns,
+            )  # fmt: skip
+            tables, more, _ = self.tables.observe(tables, visited_pair)
+            reward = reward + more[0]
         rnd, row = memory.rnd, None
         if self._rnd is not None and rnd is not None:
-            rnd, bonus, row = visited(self._rnd, rnd, step.next_view.features[0], learns)
+            rnd, bonus, row = visited(self._rnd, rnd, arrived, learns)
             reward = reward + bonus
-        stored = Transition(features, action, reward, terminated, step.next_view.features[0], next_action)
+        stored = Transition(features, action, reward, terminated, arrived, next_action)
         networks = memory.networks._replace(counter=weights)
-        return Memory(networks, added(memory.replay, stored, learns), rnd), None, row
+        return Memory(networks, added(memory.replay, stored, learns), rnd, tables), None, row
 
     def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Memory:
         """Take one step of Adam on a batch from the replay, as soon as there are enough transitions for a batch.
@@ -272,7 +325,10 @@ class NetworkAlgorithm(eqx.Module):
         rnd = memory.rnd
         if self._rnd is not None and rnd is not None:
             rnd = trained(self._rnd, rnd, rows, jax.random.fold_in(key, 1), learns)
-        return memory._replace(networks=_where(is_ready, after, now), rnd=rnd)
+        tables = memory.tables
+        if self.tables is not None and tables is not None:
+            tables = self.tables.update(tables, None, key, learns)
+        return memory._replace(networks=_where(is_ready, after, now), rnd=rnd, tables=tables)
 
     @property
     def _rnd(self) -> RND | None:
@@ -287,6 +343,11 @@ class NetworkAlgorithm(eqx.Module):
         is_bounded = np.isfinite(self.low) & np.isfinite(self.high)
         low, high = np.where(is_bounded, self.low, -1.0), np.where(is_bounded, self.high, 1.0)
         return (observation - (low + high) / 2) / ((high - low) / 2)
+
+
+def _input(features: Any) -> Float[JaxArray, " dims"]:
+    """Return the input of the networks for the single game."""
+    return features.x[0] if isinstance(features, Described) else features[0]
 
 
 def _zero_last_layer(network: Any) -> Any:

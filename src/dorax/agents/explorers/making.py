@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dorax.agents.explorers.learned import LearnedCodes
 from dorax.agents.explorers.networks import NetworkCounts
 from dorax.agents.explorers.predictors import NoveltyDifferences, PredictionErrors
 from dorax.agents.explorers.protocol import Explorer, Explores
@@ -17,7 +18,7 @@ from dorax.core.counters import EValues, Visits
 from dorax.core.rules import LLL, UCB, Deficit, SampledLLL
 from dorax.core.schedules import has_schedule
 from dorax.features.codes import encoder
-from dorax.features.specs import CountNetwork, RandomStart
+from dorax.features.specs import CountNetwork, LearnedPrototypes, RandomStart
 
 
 def explorers_of(counter: Any, bonus: Any, inputs: Inputs, actions: int, games: int) -> tuple[Explorer[Any], ...]:
@@ -51,6 +52,9 @@ def explorers_of(counter: Any, bonus: Any, inputs: Inputs, actions: int, games: 
         return (NetworkCounts(counter.approximated(), bonus, features, inputs, actions),)
     if isinstance(features, RandomStart):
         return (RandomStartCounts(counter.approximated(), bonus, features, inputs, actions),)
+    if isinstance(features, LearnedPrototypes):
+        learned = LearnedCodes(features, inputs, actions) if states is None else encoder(None, states, inputs.size)
+        return (CountTables(counter, bonus, learned, actions),)
     return (CountTables(counter, bonus, encoder(features, states, inputs.size), actions),)
 
 

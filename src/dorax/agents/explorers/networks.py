@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from dorax.agents.adam import adam_state
 from dorax.agents.explorers.protocol import Look, Visited
-from dorax.agents.explorers.training import Pair, are_equal, trained
+from dorax.agents.explorers.training import Pair, are_equal, pair_of, trained
 from dorax.agents.losses import surrogate, taken
 from dorax.agents.value_network import Inputs, ValueNetwork
 from dorax.core.bonuses import Bonus
@@ -86,14 +86,3 @@ class NetworkCounts(eqx.Module):
     @property
     def _network(self) -> ValueNetwork:
         return ValueNetwork(self.inputs, self.actions, self.spec.width, self.spec.depth)
-
-
-def pair_of(visited: Visited) -> Pair:
-    """Return what a network learns from a step.
-
-    Args:
-        visited: the step.
-    """
-    return Pair(
-        visited.x, visited.action, visited.next_x, visited.next_action, visited.terminated, visited.is_visit
-    )  # fmt: skip

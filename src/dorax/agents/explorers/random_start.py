@@ -18,9 +18,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from dorax.agents.adam import adam_state
-from dorax.agents.explorers.networks import pair_of
 from dorax.agents.explorers.protocol import Look, Visited
-from dorax.agents.explorers.training import Pair, are_equal, mean_where, trained
+from dorax.agents.explorers.training import Pair, are_equal, mean_where, pair_of, trained
 from dorax.agents.value_network import Inputs, ValueNetwork
 from dorax.core.bonuses import Bonus
 from dorax.core.counters import EValues

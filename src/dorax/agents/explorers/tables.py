@@ -12,7 +12,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from dorax.agents.explorers.learned import LearnedCodes
 from dorax.agents.explorers.protocol import Inputs, Look, Visited
+from dorax.agents.explorers.training import Pair, pair_of
 from dorax.core.bonuses import Bonus
 from dorax.core.counters import SharedCounter
 from dorax.features.codes import Code, Encoder
@@ -58,7 +60,7 @@ class CountTables(eqx.Module):
     def are_same(self, features: Code) -> Bool[Array, "games games"]:
         return are_same(features.entries)
 
-    def observe(self, state: Counted, visited: Visited) -> tuple[Counted, Float[Array, " games"], None]:
+    def observe(self, state: Counted, visited: Visited) -> tuple[Counted, Float[Array, " games"], Pair | None]:
         arrived = visited.arrived
         assert arrived.counts is not None
         successor = jnp.take_along_axis(arrived.counts, visited.next_action[:, None], axis=1)[:, 0]
@@ -69,12 +71,14 @@ class CountTables(eqx.Module):
         arrives = visited.is_visit | visited.is_start
         book = self.encoder.visited(state.book, arrived.features, visited.next_x, arrives)
         bonus = jnp.zeros_like(count) if self.bonus is None else self.bonus(count, self.counter.rate())
-        return Counted(counts, book), bonus, None
+        return Counted(counts, book), bonus, pair_of(visited) if isinstance(self.encoder, LearnedCodes) else None
 
-    def update(self, state: Counted, rows: None, key: PRNGKeyArray, learns: Bool[Array, ""]) -> Counted:
-        """Make room in the encoder's book if it is full."""
-        del rows, key
-        book, counts = self.encoder.tidied(state.book, state.counts, learns)
+    def update(self, state: Counted, rows: Pair | None, key: PRNGKeyArray, learns: Bool[Array, ""]) -> Counted:
+        """Train an encoder that learns, and make room in its book if it is full."""
+        book = state.book
+        if isinstance(self.encoder, LearnedCodes) and rows is not None:
+            book = self.encoder.learned(book, rows, key, learns)
+        book, counts = self.encoder.tidied(book, state.counts, learns)
         return Counted(counts, book)
 
 

@@ -16,9 +16,10 @@ from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents.adam import adam_step
+from dorax.agents.explorers.protocol import Visited
 from dorax.core.arrays import Array
 
-_PARTS = 4  # steps of Adam in an update, each on another part of the rows
+_PARTS = 4
 
 
 class Pair(NamedTuple):
@@ -41,6 +42,17 @@ class Pair(NamedTuple):
     is_visit: Bool[JaxArray, " games"]
 
 
+def pair_of(visited: Visited) -> Pair:
+    """Return what a network learns from a step.
+
+    Args:
+        visited: the step.
+    """
+    return Pair(
+        visited.x, visited.action, visited.next_x, visited.next_action, visited.terminated, visited.is_visit
+    )  # fmt: skip
+
+
 def trained(
     loss: Callable[[Any, Any], Float[JaxArray, ""]],
     state: tuple[Any, Any],
@@ -48,6 +60,7 @@ def trained(
     rate: Array,
     key: PRNGKeyArray,
     learns: Bool[JaxArray, ""],
+    parts: int = _PARTS,
 ) -> tuple[Any, Any]:
     """Learn from every row once, in random order, by a few steps of Adam on equal parts.
 
@@ -60,13 +73,14 @@ def trained(
         rate: learning rate of Adam.
         key: random key.
         learns: if False, nothing changes.
+        parts: number of parts.
 
     Returns:
         The new weights and the new state.
     """
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), rows)
     number = len(jax.tree.leaves(flat)[0])
-    parts = min(_PARTS, number)
+    parts = min(parts, number)
     order = jax.random.permutation(key, number)[: number // parts * parts].reshape(parts, -1)
 
     def learned(state: tuple[Any, Any], chosen: Int[JaxArray, " part"]) -> tuple[tuple[Any, Any], None]:

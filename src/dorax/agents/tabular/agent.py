@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents.acting import chosen_action
 from dorax.agents.tabular.updates import Entry, NoveltyQLearning, QLearning, UpdateRule, Visit
-from dorax.core.agents import as_rule, check_bonus, check_rule
+from dorax.core.agents import as_rule, check_bonus, check_features, check_rule
 from dorax.core.arrays import Array, namespace
 from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_discount, check_rate, in_brief
@@ -25,6 +25,7 @@ from dorax.core.rules import Rule
 from dorax.engine.probes import QError
 from dorax.engine.protocols import Change, Step, View
 from dorax.envs.simulation import EnvSpec, FiniteSimulation
+from dorax.features.specs import Table
 from dorax.mdps import MDP
 
 VALUES = frozenset({"q", "novelty"})  # tables of values, -inf for unavailable actions
@@ -73,6 +74,7 @@ class TabularAgent(eqx.Module):
         check_discount("discount", self.discount)
         check_rule(self.rule)
         check_bonus(self.bonus)
+        check_features("a TabularAgent", self.counter, "None or a Table", Table)
         if not (hasattr(self.counter, "next") and hasattr(self.counter, "successor")):
             raise InvalidInput(f"counter is {self.counter!r}; allowed: Visits, EValues or a counter like them")
         if getattr(self.counter, "form", "count") != "count":
