@@ -73,7 +73,7 @@ def test_an_interruption_is_one_line_that_says_how_to_go_on(capsys, tmp_path, mo
     monkeypatch.setattr("dorax.study.results.run", interrupt)
     line, code = fails(capsys, "run", "tree", "--out", str(tmp_path))
     assert code == 130
-    assert "the same command (without --fresh) resumes" in line
+    assert "the same command resumes" in line
 
 
 @pytest.mark.usefixtures("nothing_recorded")

@@ -109,7 +109,7 @@ def test_continuous_actions_are_refused(capsys, tmp_path):
     assert "allowed: a Discrete space" in fails(capsys, "Pendulum-v1", "--out", str(tmp_path))
 
 
-def test_an_interrupted_run_says_nothing_of_resuming(capsys, tmp_path, monkeypatch):
+def test_an_interrupted_run_says_that_the_same_command_resumes(capsys, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
@@ -117,7 +117,7 @@ def test_an_interrupted_run_says_nothing_of_resuming(capsys, tmp_path, monkeypat
     with pytest.raises(SystemExit) as stopped:
         cli.main(["train", "bridge", "--out", str(tmp_path)])
     assert stopped.value.code == 130
-    assert capsys.readouterr().err == "dorax: interrupted\n"
+    assert capsys.readouterr().err == "dorax: interrupted; the same command resumes\n"
 
 
 NAN = np.nan

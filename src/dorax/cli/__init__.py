@@ -338,7 +338,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(str(error), 2)
     except KeyboardInterrupt:
         resumes = isinstance(command, Run | Reproduce | Train | Atari)
-        _fail("interrupted" + ("; the same command (without --fresh) resumes" if resumes else ""), 130)
+        unless = " (without --fresh)" if getattr(command, "fresh", False) else ""
+        _fail("interrupted" + (f"; the same command{unless} resumes" if resumes else ""), 130)
 
 
 def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]:
