@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dorax.agents.explorers.presets import preset
 from dorax.agents.parallel import ParallelAgent
 from dorax.agents.tabular import TabularAgent
-from dorax.core import Spread
-from dorax.features.specs import Prototypes
+from dorax.core import EValues, Spread
+from dorax.features.specs import LearnedPrototypes, Prototypes
 from dorax.study import figures
 
 E_DISCOUNT = 0.99  # of E-values, and of values of a bonus
 TURNS, DRAWS, VISITS = "E-values", "E-values, independent draws", "visits"
 E_BONUS, COUNT_BONUS, RANDOM_START = "E-value bonus", "count bonus, own values", "random start"
+LEARNED = "E-values, learned features"
 RND_BONUS, NOVELD, BOOTSTRAPPED, LADDER = "RND", "NovelD", "bootstrapped Q", "ε-greedy"
 RIVALS = (VISITS, E_BONUS, COUNT_BONUS, RND_BONUS, NOVELD, BOOTSTRAPPED, LADDER)
 
@@ -46,6 +47,13 @@ class Explorer:
     def grid(self) -> dict[str, Sequence[float]]:
         """All that is fitted: 24 settings."""
         return {**self.own, **self.learner}
+
+
+def learned_features() -> Explorer:
+    """Create the agent that acts by E-values over learned features, with the settings of the one without them."""
+    found = explorers()[TURNS]
+    counter = EValues(E_DISCOUNT, features=LearnedPrototypes())
+    return replace(found, agent=replace(found.agent, counter=counter), line={"color": figures.COLOURS[2]})
 
 
 def explorers(games: int = 64) -> dict[str, Explorer]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from dorax.experiments._parallel import World, acrobot, car, chain, dense_sea, stochastic_sea
-from dorax.experiments._parallel_explorers import LADDER, RIVALS, TURNS, Explorer, explorers
+from dorax.experiments._parallel import STRENGTHS, World, acrobot, car, chain, dense_sea, stochastic_sea
+from dorax.experiments._parallel_explorers import LADDER, LEARNED, RIVALS, TURNS, Explorer, explorers, learned_features
 from dorax.experiments._parallel_study import (
     QUICK,
     SIZE,
@@ -45,7 +45,8 @@ def conditions(size: Size) -> list[Condition]:
             if world in (CAR, acrobot()):
                 fitted = [] if world == CAR else [tuned_on_car(name, explorer)]
             made.append(condition(NAME, name, explorer, world, fitted))
-    return made
+    fitted = [tuned_on_sea(TURNS, chosen[TURNS])]
+    return [*made, *(condition(NAME, LEARNED, learned_features(), dense_sea(20, each), fitted) for each in STRENGTHS)]
 
 
 def tuned_on_car(name: str, explorer: Explorer) -> Fitted:
@@ -58,14 +59,19 @@ def tuned_on_car(name: str, explorer: Explorer) -> Fitted:
     return Fitted(NAME, condition(NAME, name, explorer, CAR))
 
 
+def shown_explorers() -> dict[str, Explorer]:
+    """Return all explorers, those of the noisy seas alone included."""
+    return {**explorers(), LEARNED: learned_features()}
+
+
 def draw(results: Results, figure: Figure) -> None:
     """Draw the share of the best return that greedy play gets, by step, in every world."""
-    draw_worlds(results, figure, explorers(), WORLDS)
+    draw_worlds(results, figure, shown_explorers(), WORLDS)
 
 
 def tables(results: Results) -> Sequence[Table]:
     """Create a table for every world, and one of the settings that work on the car."""
-    chosen = explorers()
+    chosen = shown_explorers()
     shown = [world for world in WORLDS if there(results, list(chosen), world)]
     return [*(table(results, chosen, world) for world in shown), *range_tables(results, chosen, CAR.name)]
 
@@ -81,11 +87,18 @@ EXPERIMENT = Experiment(
     "rewards; the chain of 100 states is that of OPIQ (Rashid et al., 2020). These four use the settings fitted "
     "on the plain sea of 20 and are held out otherwise. The sparse mountain car has episodes of 500 steps and "
     "tuning runs of its own, which choose the settings for the sparse Acrobot, too. Counts are over prototypes, a"
-    " dictionary of observations whose threshold sets itself. Where returns are not computed exactly, they are "
-    "those of the games that play greedily.",
+    " dictionary of observations whose threshold sets itself; on the noisy seas also over prototypes of learned "
+    "features, with the settings of those without. Where returns are not computed exactly, they are those of the "
+    "games that play greedily.",
     conditions=conditions,
     claims=[
         solves("Acting by E-values solves most runs in each of these worlds", TURNS, WORLDS),
+        solves_more(
+            "Through noise as large as the signal, E-values over learned features solve more runs than over prototypes",
+            LEARNED,
+            TURNS,
+            [dense_sea(20, "strong").name],
+        ),
         *(
             solves_more(
                 f"In each of these worlds, more runs end solved by acting by E-values than with {rival}",
