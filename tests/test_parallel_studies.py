@@ -16,7 +16,7 @@ from dorax.experiments import _parallel as parallel
 from dorax.experiments import deep_sea_parts, few_episodes, one_setting
 from dorax.experiments._parallel_explorers import LADDER, TURNS, explorers
 from dorax.experiments._parallel_study import condition
-from dorax.mdps.solve import greedy_policy, start_values
+from dorax.mdps.solve import greedy_policy, optimal_return, start_values
 from dorax.study import figures
 from dorax.study.claims import judged
 from dorax.study.experiment import FULL, Job
@@ -89,7 +89,7 @@ def test_the_best_return_of_the_stochastic_sea_is_that_of_always_moving_right():
     success = (1 - 1 / size) ** size
     cost = 0.01 / size
     falls = sum((1 - 1 / size) ** row for row in range(size))
-    best = parallel.stochastic_sea(size).best
+    best = optimal_return(mdps.deep_sea(size, is_stochastic=True))
     assert success - cost * size <= best + 1e-9
     assert best == pytest.approx(success - cost * falls, abs=0.02)
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import gymnasium
@@ -260,8 +261,11 @@ def rom_name(game: str) -> str:
         The name of the ROM.
 
     Raises:
-        InvalidInput: if there is no such game.
+        InvalidInput: if there is no such game. Without ale-py it is not checked, so that recorded runs can
+            be read.
     """
+    if find_spec("ale_py") is None:
+        return game
     known = {_letters(name): name for name in _ale().roms.get_all_rom_ids()}
     bare = _letters(re.sub(r"^ALE/|(NoFrameskip|Deterministic)?-v\d+$", "", game))
     if bare not in known:

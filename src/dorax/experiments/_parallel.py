@@ -19,7 +19,7 @@ from dorax.engine.resuming import SharedFolder
 from dorax.engine.training import train
 from dorax.envs import DenseView, SparseAcrobot, SparseMountainCar, from_gymnax, with_params
 from dorax.mdps import MDP
-from dorax.mdps.solve import start_values
+from dorax.mdps.solve import optimal_return
 from dorax.study.experiment import Job, Setting
 from dorax.study.measures import Measure
 
@@ -38,7 +38,7 @@ class World:
         name: name of the world.
         make: makes the environment for a seed.
         steps: number of steps of all games together.
-        best: best return, or a high one where the best is not known.
+        best: best return, or a high one where the best is not known; None for that of the first seed's MDP.
         worst: return that counts as nothing.
         has_own: whether every seed has its own environment.
         is_exact: whether returns of the greedy policy are computed exactly; else those of greedy games are averaged.
@@ -48,7 +48,7 @@ class World:
     name: str
     make: Callable[[int], Any]
     steps: int
-    best: float = 1.0
+    best: float | None = 1.0
     worst: float = 0.0
     has_own: bool = True
     is_exact: bool = False
@@ -87,10 +87,7 @@ def stochastic_sea(size: int) -> World:
     Args:
         size: number of rows.
     """
-    mdp = _stochastic_sea(size, 0)
-    policy = np.asarray(mdp.optimal_q(0.9999) == mdp.optimal_q(0.9999).max(axis=1, keepdims=True), float)
-    best = float(start_values(mdp, policy[None] / policy.sum(axis=1, keepdims=True), 1.0)[0])
-    return World(f"stochastic sea of {size}", partial(_stochastic_sea, size), 1_000_000, best, is_exact=True)
+    return World(f"stochastic sea of {size}", partial(_stochastic_sea, size), 1_000_000, best=None, is_exact=True)
 
 
 def _stochastic_sea(size: int, seed: int) -> MDP:
@@ -185,7 +182,8 @@ class ParallelRun:
             kept = exact.rename(snapshot_step="record_step", greedy_value="greedy_return")
         else:
             kept = data[["record_step", "greedy_return", "exploring_return"]]
-        reached = (latest(kept.greedy_return.transpose(..., "record")) - world.worst) / (world.best - world.worst)
+        best = optimal_return(envs[0]) if world.best is None else world.best
+        reached = (latest(kept.greedy_return.transpose(..., "record")) - world.worst) / (best - world.worst)
         return kept.assign(lost=(1 - reached).fillna(1.0).clip(0.0, 1.0), total_steps=data.total_steps)
 
 
