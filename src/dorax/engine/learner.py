@@ -180,6 +180,7 @@ class Learner:
             "steps": self.steps,
             "random": self.random.bit_generator.state,
             "chosen": chosen,
+            "waiting": len(self._rows),  # rows may have no arrays, where a replay has it all
         }
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -209,9 +210,9 @@ class Learner:
         chosen = facts["chosen"]
         kind = np.float32 if spec.available is None else np.int32
         learner._chosen = None if chosen is None else (np.asarray(chosen[0], kind), int(chosen[1]))
-        waiting = len({name.split("/")[1] for name in arrays if name.startswith("rows/")})
         width = len([name for name in arrays if name.startswith("rows/0/")])
-        learner._rows = [[jnp.asarray(arrays[f"rows/{n}/{i}"]) for i in range(width)] for n in range(waiting)]
+        rows = range(int(facts["waiting"]))
+        learner._rows = [[jnp.asarray(arrays[f"rows/{n}/{i}"]) for i in range(width)] for n in rows]
         return learner
 
     def _chance(self) -> tuple[np.ndarray, np.ndarray]:

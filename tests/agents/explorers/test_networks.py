@@ -152,7 +152,7 @@ def test_agents_act_by_them_and_go_on_from_a_file(features, form, tmp_path):
     settings = dorax.grid(**{"counter.features.learning_rate": (1e-3, 0.0)})
     result = dorax.train(agent, dorax.envs.SparseMountainCar(), steps=1500, settings=settings)
     here = np.asarray([-0.5, 0.0], np.float32)
-    learner = result.learner()
+    learner = result.learner(setting=0)
     assert (learner.counts(here) > result.learner(setting=1).counts(here) + 1e-3).all()
     learner.save(tmp_path / "learner.npz")
     again = dorax.load(tmp_path / "learner.npz")
