@@ -20,7 +20,7 @@ def fails(capsys, *arguments):
     return lines[0]
 
 
-OURS = ["bridge", "bridge:3", "tree", "cliff", "deep_sea", "deep_sea:4", "chain:9", "river_swim"]
+OURS = ["bridge", "bridge:3", "tree", "cliff", "deep_sea", "deep_sea:4", "chain:9", "river_swim", "key_and_door:5"]
 
 
 @pytest.mark.parametrize("name", [*OURS, "FrozenLake-v1", "Taxi-v4", "dorax/Bridge-v0"])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import dorax
 from dorax import mdps
 
 NORTH, EAST, SOUTH, WEST = range(4)
@@ -227,3 +228,43 @@ def test_every_state_has_a_cell_of_its_own_in_the_drawing(mdp):
     assert all(mdp.layout.rows[row][column] in ".SG#" for row, column in cells)
     row, column = cells[int(np.argmax(mdp.start))]
     assert mdp.layout.rows[row][column] == "S"
+
+
+def test_the_goal_behind_the_door_is_worth_the_walk_to_the_key_the_door_and_the_goal():
+    """Moves are free, so the best return is 1, discounted by the shortest way, found by searching."""
+    size, discount = 7, 0.9
+    for seed in range(5):
+        mdp = mdps.key_and_door(size, seed)
+        (start,) = np.flatnonzero(mdp.start)
+        # Breadth first over what the MDP says of moves, until a move pays.
+        reached, edge, steps = {start}, {start}, 1
+        while not mdp.reward[list(edge)].any():
+            edge = {int(s) for state in edge for s in mdp.successor[state].ravel()} - reached
+            reached, steps = reached | edge, steps + 1
+        assert mdp.optimal_q(discount)[start].max() == pytest.approx(discount ** (steps - 1))
+
+
+def test_the_door_is_shut_for_whoever_has_no_key():
+    mdp = mdps.key_and_door(5, seed=2)
+    (start,) = np.flatnonzero(mdp.start)
+    wall = 2
+    cells = np.asarray(mdp.layout.cells)
+    has_key = cells[:, 1] > wall + 1  # drawn in the picture on the right
+    seen, edge = {start}, [start]
+    while edge:
+        state = edge.pop()
+        for following in map(int, mdp.successor[state].ravel()):
+            assert has_key[following] or not has_key[state], "nobody loses the key"
+            if following not in seen:
+                seen.add(following)
+                edge.append(following)
+    without = [state for state in seen if not has_key[state]]
+    assert len(without) == 2 * 5 - 1, "the left room without the cell of the key"
+    assert len(seen) == mdp.states == (2 * 5 - 1) + (2 * 5 + 1 + 2 * 5 - 1)
+    takes = [(s, a) for s in without for a in range(4) if has_key[mdp.successor[s, a, 0]]]
+    assert len({int(mdp.successor[s, a, 0]) for s, a in takes}) == 1, "there is one key"
+
+
+def test_rooms_of_an_even_size_have_no_middle():
+    with pytest.raises(dorax.InvalidInput, match="the size of two rooms is 8; allowed: an odd number"):
+        mdps.key_and_door(8)

@@ -86,3 +86,21 @@ def test_of_several_conditions_the_lowest_sum_of_ranks_wins():
     assert choice.setting == {"temperature": 1.0}, "a tie of 1 + 3, 3 + 1 and 2 + 2, which the first condition breaks"
     better = tuning([[90] * 3, [10] * 3, [10] * 3], np.ones((3, 3)), np.ones((3, 3)))
     assert choose(list(zip(conditions, (one, better), strict=True)), "step").setting == {"temperature": 3.0}
+
+
+def test_what_never_succeeds_is_fitted_where_it_can():
+    """In the world to fit in, all settings lose all; in an easier one the third is best, and the first ties with it."""
+    lost = Condition("hard", never, GRID, measure=SUCCESS), tuning([[9] * 3] * 3, np.zeros((3, 3)), np.ones((3, 3)))
+    easier = Condition("easy", never, GRID, measure=SUCCESS)
+    tie = easier, tuning([[1] * 3] * 3, np.ones((3, 3)), [[2] * 3, [3] * 3, [2] * 3])
+    last = easier, tuning([[1] * 3] * 3, np.ones((3, 3)), [[3] * 3, [3] * 3, [1] * 3])
+    assert choose([lost], "step").setting == {"temperature": 1.0}
+    assert choose([lost], "step", ties=[last]).setting == {"temperature": 3.0}
+    assert choose([lost], "step", ties=[tie, last]).setting == {"temperature": 3.0}
+    solved = (
+        Condition("hard", never, GRID, measure=SUCCESS),
+        tuning([[1] * 3] * 3, np.ones((3, 3)), [[3] * 3, [1] * 3, [2] * 3]),
+    )
+    assert choose([solved], "step", ties=[last]).setting == {"temperature": 2.0}, (
+        "where there is no tie, none is broken"
+    )

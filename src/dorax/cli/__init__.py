@@ -275,8 +275,8 @@ class Explore:
     """Train agents on a finite MDP and write a page that shows what they know after each episode."""
 
     mdp: tyro.conf.Positional[str]
-    """bridge, tree, cliff, deep_sea, stochastic_deep_sea, river_swim or chain, with or without a size (bridge:20); a
-    text file with a maze (.txt); or a Gymnasium id such as FrozenLake-v1."""
+    """bridge, tree, cliff, deep_sea, stochastic_deep_sea, river_swim, chain or key_and_door, with or without a size
+    (bridge:20); a text file with a maze (.txt); or a Gymnasium id such as FrozenLake-v1."""
     agent: tuple[str, ...] = ("e-values", "visits")
     """One or two of e-values, visits, softmax, epsilon-greedy, e-values-bonus."""
     episodes: int = 100

@@ -98,9 +98,9 @@ class Train:
     """Train an agent that plays many games in parallel. After an interruption, the same command resumes."""
 
     world: tyro.conf.Positional[str]
-    """bridge, tree, cliff, deep_sea, stochastic_deep_sea, river_swim or chain, with or without a size (deep_sea:20); a
-    text file with a maze (.txt); mountain_car or acrobot; an environment of gymnax, such as Breakout-MinAtar; or a
-    Gymnasium id with a transition table."""
+    """bridge, tree, cliff, deep_sea, stochastic_deep_sea, river_swim, chain or key_and_door, with or without a size
+    (deep_sea:20); a text file with a maze (.txt); mountain_car or acrobot; an environment of gymnax, such as
+    Breakout-MinAtar; or a Gymnasium id with a transition table."""
     explorer: str = "e-values"
     """How it explores: e-values, visits, draws, ucb, random-start, count-network, e-value-bonus, count-bonus, rnd,
     noveld, epsilon-greedy or bootstrapped."""

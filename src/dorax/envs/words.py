@@ -28,6 +28,7 @@ _MDPS: dict[str, Callable[..., MDP]] = {
     "stochastic_deep_sea": partial(mdps.deep_sea, is_stochastic=True),
     "river_swim": mdps.river_swim,
     "chain": mdps.chain,
+    "key_and_door": mdps.key_and_door,
 }
 _FUNCTIONAL: dict[str, Callable[[], Any]] = {"mountain_car": SparseMountainCar, "acrobot": SparseAcrobot}
 
@@ -36,7 +37,8 @@ def mdp(word: str) -> MDP:
     """Create a finite MDP by a word.
 
     Args:
-        word: `bridge`, `tree`, `cliff`, `deep_sea`, `stochastic_deep_sea`, `river_swim` or `chain`, all but the cliff
+        word: `bridge`, `tree`, `cliff`, `deep_sea`, `stochastic_deep_sea`, `river_swim`, `chain` or
+            `key_and_door`, all but the cliff
             with or without a size (`deep_sea:20`); a text file with a maze; or the id of a Gymnasium environment with a
             transition table.
 

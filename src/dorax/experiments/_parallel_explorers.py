@@ -9,14 +9,15 @@ from typing import Any
 from dorax.agents.explorers.presets import preset
 from dorax.agents.parallel import ParallelAgent
 from dorax.agents.tabular import TabularAgent
-from dorax.core import EValues, Spread
+from dorax.core import LLL, EValues, Softmax, Spread, Visits
 from dorax.features.specs import LearnedPrototypes, Prototypes
 from dorax.study import figures
 
 E_DISCOUNT = 0.99  # of E-values, and of values of a bonus
 TURNS, DRAWS, VISITS = "E-values", "E-values, independent draws", "visits"
 E_BONUS, COUNT_BONUS, RANDOM_START = "E-value bonus", "count bonus, own values", "random start"
-LEARNED = "E-values, learned features"
+LEARNED, LEARNED_VISITS = "E-values, learned features", "visits, learned features"
+TABLE = "table, a single game"
 RND_BONUS, NOVELD, BOOTSTRAPPED, LADDER = "RND", "NovelD", "bootstrapped Q", "ε-greedy"
 RIVALS = (VISITS, E_BONUS, COUNT_BONUS, RND_BONUS, NOVELD, BOOTSTRAPPED, LADDER)
 
@@ -49,11 +50,29 @@ class Explorer:
         return {**self.own, **self.learner}
 
 
-def learned_features() -> Explorer:
-    """Create the agent that acts by E-values over learned features, with the settings of the one without them."""
-    found = explorers()[TURNS]
-    counter = EValues(E_DISCOUNT, features=LearnedPrototypes())
-    return replace(found, agent=replace(found.agent, counter=counter), line={"color": figures.COLOURS[2]})
+def learned_features() -> dict[str, Explorer]:
+    """Create the agents that act by E-values and by visits over learned features.
+
+    Their settings are those of the agents without learned features.
+    """
+    chosen = explorers()
+    made: dict[str, Explorer] = {}
+    for name, without, counter in (
+        (LEARNED, TURNS, EValues(E_DISCOUNT, features=LearnedPrototypes())),
+        (LEARNED_VISITS, VISITS, Visits(features=LearnedPrototypes())),
+    ):
+        found = chosen[without]
+        agent = replace(found.agent, counter=counter)
+        made[name] = replace(found, agent=agent, line={**found.line, "color": figures.COLOURS[2]})
+    return made
+
+
+def table_agent() -> Explorer:
+    """Create the agent with a table instead of a network, which plays a single game."""
+    agent = TabularAgent(LLL(Softmax(0.03)), EValues(E_DISCOUNT, learning_rate=0.5), discount=0.99)
+    own = {"temperature": TEMPERATURES, "learning_rate": (0.1, 0.3, 0.5, 0.9)}
+    told = "the number of the state"
+    return Explorer(agent, own, {"color": "black", "linestyle": ":"}, told, learner={})
 
 
 def explorers(games: int = 64) -> dict[str, Explorer]:

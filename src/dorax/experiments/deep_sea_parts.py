@@ -15,6 +15,7 @@ from dorax.experiments._parallel_study import (
     SIZE,
     condition,
     draw_worlds,
+    on_small_sea,
     quick_conditions,
     solves_more,
     table,
@@ -28,6 +29,7 @@ NAME = "deep_sea_parts"
 WORLDS = {rows: sea(rows) for rows in (20, 40)}
 VISIT_DRAWS = "visits, independent draws"
 SINGLE = "E-values, a single game"
+REPLAYED = "E-values, no greedy games, replay"  # which differs from a single game in nothing but the games
 REPLAY = 100_000  # of the single game, whose rollouts have little to learn from
 UPDATES = 4  # replayed steps for each new one
 
@@ -56,23 +58,25 @@ def parts() -> dict[str, Explorer]:
     for name, explorer in list(chosen.items()):
         agent = replace(explorer.agent, greedy_share=0.0)
         chosen[without_greedy(name)] = replace(explorer, agent=agent, line={**explorer.line, **faint})
-    single = replace(turns.agent, games=1, greedy_share=0.0, takes_turns=False, replay=REPLAY, replayed=UPDATES)
-    chosen[SINGLE] = replace(turns, agent=single, line={"color": "black", "linestyle": ":"})
+    many = replace(turns.agent, greedy_share=0.0, replay=REPLAY, replayed=UPDATES)
+    chosen[REPLAYED] = replace(turns, agent=many, line={"color": "black"})
+    chosen[SINGLE] = replace(turns, agent=replace(many, games=1), line={"color": "black", "linestyle": ":"})
     return chosen
 
 
 def conditions(size: Size) -> list[Condition]:
-    """One condition per agent and sea; the single game plays the smaller one only."""
+    """One condition per agent and sea."""
     chosen = parts()
     if not size.is_full:
         return quick_conditions(
             {name: chosen[name] for name in (TURNS, without_greedy(TURNS))}, [WORLDS[20].name, WORLDS[40].name]
         )
-    tuned = {name: condition(NAME, name, explorer, WORLDS[20]) for name, explorer in chosen.items()}
-    larger = [
-        condition(NAME, name, explorer, WORLDS[40], [Fitted(NAME, tuned[name])])
+    tuned = {
+        name: condition(NAME, name, explorer, WORLDS[20], ties=on_small_sea(NAME, name, explorer))
         for name, explorer in chosen.items()
-        if name != SINGLE
+    }
+    larger = [
+        condition(NAME, name, explorer, WORLDS[40], [Fitted(NAME, tuned[name])]) for name, explorer in chosen.items()
     ]
     return [*tuned.values(), *larger]
 
@@ -101,7 +105,12 @@ CLAIMS: list[Claim] = [
         without_greedy(TURNS),
         without_greedy(VISITS),
     ),
-    solves_more("64 games on E-values solve more runs than a single game", TURNS, SINGLE, [WORLDS[20].name]),
+    _more(
+        "Without greedy games, E-values with independent draws solve more runs than visits",
+        without_greedy(DRAWS),
+        without_greedy(VISIT_DRAWS),
+    ),
+    _more("With the same replay and no greedy games, 64 games on E-values solve more runs than one", REPLAYED, SINGLE),
 ]
 
 EXPERIMENT = Experiment(
@@ -111,7 +120,8 @@ EXPERIMENT = Experiment(
     notes="The agents of the deep seas, taken apart: LLL in turns or independent draws with probability proportional to"
     " (f / C)^k, with k fitted; on E-values (γ_E = 0.99) or on visits; with a quarter of the games playing "
     f"greedily or none; and a single game, which learns from a replay of {REPLAY} steps, {UPDATES} steps for each "
-    "new one. Each has 24 settings, fitted on five tuning seeds of the sea of 20; the sea of 40 is held out. A "
+    "new one, beside 64 games that do the same. Each has 24 settings, fitted on five tuning seeds of the sea of 20, or "
+    "of 10 where none gets the treasure; the sea of 40 is held out. A "
     "run is solved if the greedy policy, whose return is computed exactly, gets 95 % of the best return over the "
     "last twentieth of the run.",
     conditions=conditions,

@@ -8,12 +8,21 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dorax.experiments._parallel import SEA_STEPS, sea
-from dorax.experiments._parallel_explorers import LADDER, RIVALS, TURNS, Explorer, explorers
+from dorax.experiments._parallel_explorers import (
+    LADDER,
+    RIVALS,
+    TABLE,
+    TURNS,
+    Explorer,
+    explorers,
+    table_agent,
+)
 from dorax.experiments._parallel_study import (
     QUICK,
     SIZE,
     condition,
     name_of,
+    on_small_sea,
     quick_conditions,
     range_tables,
     solved,
@@ -35,16 +44,21 @@ SEAS = {size: sea(size).name for size in SEA_STEPS}
 
 
 def conditions(size: Size) -> list[Condition]:
-    """One condition per explorer and sea. Settings are fitted on the sea of 20; the larger ones are held out."""
-    chosen = explorers()
+    """One condition per agent and sea. Settings are fitted on the sea of 20; the larger ones are held out."""
+    chosen = agents()
     if not size.is_full:
         return quick_conditions({name: chosen[name] for name in (TURNS, LADDER)}, list(SEAS.values())[:2])
     made: list[Condition] = []
     for rows in SEAS:
         for name, explorer in chosen.items():
-            fitted = [] if rows == 20 else [tuned_on_sea(name, explorer)]
-            made.append(condition(NAME, name, explorer, sea(rows), fitted))
+            tuned = tuned_on_sea(name, explorer)
+            made.append(tuned.condition if rows == 20 else condition(NAME, name, explorer, sea(rows), [tuned]))
     return made
+
+
+def agents() -> dict[str, Explorer]:
+    """Return the explorers and, as the limit, a table that plays a single game."""
+    return {**explorers(), TABLE: table_agent()}
 
 
 def tuned_on_sea(name: str, explorer: Explorer) -> Fitted:
@@ -54,19 +68,19 @@ def tuned_on_sea(name: str, explorer: Explorer) -> Fitted:
         name: name of the explorer.
         explorer: the explorer.
     """
-    return Fitted(NAME, condition(NAME, name, explorer, TUNED))
+    return Fitted(NAME, condition(NAME, name, explorer, TUNED, ties=on_small_sea(NAME, name, explorer)))
 
 
 def draw(results: Results, figure: Figure) -> None:
     """Draw the share of runs that end solved, and the steps until they are, against the number of rows."""
     figure.set_size_inches(11, 4.4)
     left, right = figure.subplots(1, 2)
-    for place, (name, explorer) in enumerate(explorers().items()):
+    for place, (name, explorer) in enumerate(agents().items()):
         rows = [each for each, world in SEAS.items() if there(results, [name], world)]
         if not rows:
             continue
         shares = [share(*solved(results, name_of(name, SEAS[each]))) for each in rows]
-        x = np.asarray(rows) + 0.35 * (place - 4.5)
+        x = np.asarray(rows) + 0.35 * (place - 5)
         ends = [[each.value - each.low for each in shares], [each.high - each.value for each in shares]]
         left.errorbar(x, [each.value for each in shares], ends, marker="o", markersize=4, label=name, **explorer.line)
         times = [times_of(results, name_of(name, SEAS[each])).latest for each in rows]
@@ -83,7 +97,8 @@ def draw(results: Results, figure: Figure) -> None:
 
 def tables(results: Results) -> Sequence[Table]:
     """Create a table for every sea, and one of the settings that work."""
-    chosen, shown = explorers(), [world for world in SEAS.values() if there(results, list(explorers()), world)]
+    chosen = agents()
+    shown = [world for world in SEAS.values() if there(results, list(chosen), world)]
     return [*range_tables(results, chosen, TUNED.name), *(table(results, chosen, world) for world in shown)]
 
 
@@ -101,9 +116,11 @@ EXPERIMENT = Experiment(
     "head for every game that explores; and a ladder of ε over the games. RND, NovelD and the count bonus have "
     "values of their own, which episode ends do not cut off. Each explorer has 24 settings: six of its own "
     "numbers, with two learning rates and two λ, fitted on five tuning seeds of the sea of 20 by the greedy "
-    "return over training. Actions are mapped anew for every seed. A run is solved if the greedy policy, whose "
-    "return is computed exactly, gets 95 % of the best return over the last twentieth of the run. States are told"
-    " apart by their one-hot observation; the noisy seas of another experiment take that away.",
+    "return over training; where no tuning run ever gets the treasure, a sea of 10 decides. A TabularAgent with "
+    "LLL softmax on E-values, which is told the state and plays a single game, is the limit. Actions are mapped "
+    "anew for every seed. A run is solved if the greedy policy, whose return is computed exactly, gets 95 % of the "
+    "best return over the last twentieth of the run. States are told apart by their one-hot observation; the noisy "
+    "seas of another experiment take that away.",
     conditions=conditions,
     claims=[
         solves("Acting by E-values solves most runs of each deep sea", TURNS, _WORLDS),

@@ -3,7 +3,7 @@
 from dorax.mdps.gymnasium_tables import from_gymnasium
 from dorax.mdps.mazes import maze, read_maze
 from dorax.mdps.mdp import MDP, Layout
-from dorax.mdps.worlds import bridge, chain, cliff, deep_sea, river_swim, tree
+from dorax.mdps.worlds import bridge, chain, cliff, deep_sea, key_and_door, river_swim, tree
 
 __all__ = [
     "MDP",
@@ -13,6 +13,7 @@ __all__ = [
     "cliff",
     "deep_sea",
     "from_gymnasium",
+    "key_and_door",
     "maze",
     "read_maze",
     "river_swim",

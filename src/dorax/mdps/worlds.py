@@ -215,6 +215,55 @@ def chain(length: int = 100, seed: int = 0) -> MDP:
     return deterministic(f"chain({length}, {seed})", successor, reward, terminal, 1, length + 9, layout=layout)
 
 
+def key_and_door(size: int = 9, seed: int = 0) -> MDP:
+    """Create two rooms with a locked door between them: the key must be fetched before the goal can be reached.
+
+    The actions move north, east, south or west by one cell; a move into a wall or into the locked door has no effect.
+    Whoever steps on the key has it for the rest of the episode. Only the goal pays, 1, and ends the episode, which is
+    truncated after 22 size steps. Start and key are in the left room and the goal is in the right one; where they are,
+    and where the door is, is drawn when the MDP is created. After MiniGrid's DoorKey (Chevalier-Boisvert et al., 2023),
+    without turning and without actions for the key and the door.
+
+    Args:
+        size: number of rows and of columns, an odd number; the column in the middle is the wall.
+        seed: seed of the places.
+
+    Returns:
+        The MDP. A state is a cell, with the key or without.
+    """
+    _check_size("the size of two rooms", size, smallest=3)
+    if size % 2 == 0:
+        raise InvalidInput(f"the size of two rooms is {size}; allowed: an odd number")
+    random, wall = np.random.default_rng(seed), size // 2
+    row, column = np.divmod(np.arange(size * size), size)
+    start, key = random.choice(np.flatnonzero(column < wall), 2, replace=False)
+    goal, door = random.choice(np.flatnonzero(column > wall)), random.integers(size) * size + wall
+    is_floor = {False: column < wall, True: (column != wall) | (np.arange(size * size) == door)}
+    is_floor[False] = is_floor[False] & (np.arange(size * size) != key)  # there one always has it
+    is_floor[True] = is_floor[True] & (np.arange(size * size) != goal)  # where the episode is over
+    places = [(has_key, int(cell)) for has_key in (False, True) for cell in np.flatnonzero(is_floor[has_key])]
+    number = {place: i for i, place in enumerate(places)}
+    successor, pays = np.zeros((len(places), 4), np.int32), np.zeros((len(places), 4), bool)
+    for (has_key, cell), here in number.items():
+        for action, (down, right) in enumerate(((-1, 0), (0, 1), (1, 0), (0, -1))):
+            to_row, to_column = row[cell] + down, column[cell] + right
+            is_inside = 0 <= to_row < size and 0 <= to_column < size
+            there = int(to_row * size + to_column) if is_inside else cell
+            pays[here, action] = has_key and there == goal
+            successor[here, action] = number.get((has_key or there == key, there), here)
+    # Drawn side by side: the left room without the key, and both rooms with it.
+    left, walls = "." * wall, ["." if r == door // size else "█" for r in range(size)]
+    rows = [list(left + "█   " + left + middle + left) for middle in walls]
+    shift = wall + 4
+    rows[row[start]][column[start]] = "S"
+    rows[row[goal]][column[goal] + shift] = "G"
+    cells = tuple((int(row[cell]), int(column[cell]) + shift * has_key) for has_key, cell in places)
+    return deterministic(
+        f"key_and_door({size}, {seed})", successor, pays.astype(float), pays, number[False, int(start)], 22 * size,
+        action_names=("north", "east", "south", "west"), layout=Layout(tuple("".join(each) for each in rows), cells),
+    )  # fmt: skip
+
+
 def _check_size(name: str, size: int, smallest: int) -> None:
     if not isinstance(size, int | np.integer) or size < smallest:
         raise InvalidInput(f"{name} is {size!r}; allowed: a whole number, {smallest} or more")

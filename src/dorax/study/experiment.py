@@ -190,6 +190,8 @@ class Condition:
         recorded: how results are recorded in `results/`, if they are.
         fitted: whose tuning runs choose the setting; by default its own. Of several, which have the same grid, each
             ranks the settings, and the one with the lowest sum of ranks is chosen.
+        ties: tuning runs, with the same grid, that decide between settings which the condition's own do not tell
+            apart, as where none of them ever succeeds.
     """
 
     name: str
@@ -199,6 +201,7 @@ class Condition:
     measure: Measure = Q_ERROR
     recorded: Recorded | RecordedTogether | None = None
     fitted: Sequence[Fitted] = ()
+    ties: Sequence[Fitted] = ()
 
     @property
     def fingerprint(self) -> Callable[[Setting], Mapping[str, Any]] | None:

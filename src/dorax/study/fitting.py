@@ -48,16 +48,20 @@ def settings_of(grid: Grid) -> list[dict[str, float]]:
     return [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
 
 
-def choose(tuned: Sequence[tuple[Condition, xr.Dataset]], axis: Axis) -> Choice:
+def choose(
+    tuned: Sequence[tuple[Condition, xr.Dataset]], axis: Axis, ties: Sequence[tuple[Condition, xr.Dataset]] = ()
+) -> Choice:
     """Choose the best setting of a grid.
 
     The best setting has the shortest median time to the threshold; ties go to the most runs that reach it, then to the
     smallest area. A measure that is fitted by area uses the area alone. Of several conditions, each ranks the settings
-    in this way, and the lowest sum of ranks wins; ties go to the setting that is best for the first condition.
+    in this way, and the lowest sum of ranks wins; ties go to the setting that is best for the first condition, then to
+    the one that is best for the conditions that break ties.
 
     Args:
         tuned: conditions with the same grid, each with the `measures.summary` of its tuning runs.
         axis: whether time is counted in episodes or in steps.
+        ties: conditions with the same grid that break ties, the first one first.
 
     Returns:
         The choice. Of several conditions, scores are means.
@@ -65,7 +69,8 @@ def choose(tuned: Sequence[tuple[Condition, xr.Dataset]], axis: Axis) -> Choice:
     each = [_scored(condition, summary, axis) for condition, summary in tuned]
     ranks = [_ranks(scores, condition.measure) for (condition, _), scores in zip(tuned, each, strict=True)]
     total = np.sum(ranks, axis=0)
-    best = min(range(len(total)), key=lambda i: (total[i], ranks[0][i]))
+    others = [_ranks(_scored(condition, summary, axis), condition.measure) for condition, summary in ties]
+    best = min(range(len(total)), key=lambda i: (total[i], ranks[0][i], *(places[i] for places in others)))
     condition = tuned[0][0]
     settings = settings_of(condition.grid)
     chosen = settings[best]

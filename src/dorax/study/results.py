@@ -210,9 +210,10 @@ def _priority(condition: Condition) -> int:
 
 
 def _tuned(condition: Condition, archive: Archive) -> list[tuple[Archive, Condition]]:
-    """Return the conditions whose tuning runs choose the setting, with their archives."""
-    tuned = [(archive.of(each.experiment), each.condition) for each in condition.fitted]
-    return tuned or [(archive, condition)]
+    """Return the conditions whose tuning runs choose the setting, with their archives; those that break ties last."""
+    chosen_by = [(archive.of(each.experiment), each.condition) for each in condition.fitted] or [(archive, condition)]
+    ties = [tie for _, each in chosen_by for tie in each.ties]
+    return [*chosen_by, *((archive.of(tie.experiment), tie.condition) for tie in ties)]
 
 
 def _choices(condition: Condition, archive: Archive) -> dict[Axis, Choice] | None:
@@ -226,7 +227,8 @@ def _choices(condition: Condition, archive: Archive) -> dict[Axis, Choice] | Non
         if len(found) < len(pieces):
             return None
         tuned.append((each, _summary(each, pieces, found) if pieces[0].is_single else found[0]))
-    return {axis: choose(tuned, axis) for axis in AXES}
+    number = max(1, len(condition.fitted))
+    return {axis: choose(tuned[:number], axis, ties=tuned[number:]) for axis in AXES}
 
 
 def _summary(condition: Condition, pieces: Sequence[Piece], found: Sequence[xr.Dataset]) -> xr.Dataset:
