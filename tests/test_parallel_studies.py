@@ -24,7 +24,7 @@ from dorax.study.fitting import settings_of
 from dorax.study.results import run
 from dorax.study.store import Store
 
-STUDIES = ("deep_seas", "deep_sea_parts", "parallel_worlds", "minatar", "one_setting", "few_episodes")
+STUDIES = ("deep_seas", "deep_sea_parts", "parallel_worlds", "minatar", "one_setting", "few_episodes", "key_and_door")
 
 
 def study(name):
@@ -42,7 +42,9 @@ def test_every_explorer_has_24_settings_and_the_same_learner():
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_settings_are_fitted_on_three_worlds_and_held_out_worlds_have_no_tuning_of_their_own(name):
-    fitted_on = ("deep sea of 20", "mountain car", "MinAtar Breakout")
+    fitted_on = ["deep sea of 20", "mountain car", "MinAtar Breakout"]
+    if name == "key_and_door":  # which compares learners, not explorers
+        fitted_on = ["key and door, 9 rows"]
     for each in study(name).conditions(study(name).size):
         world = each.run.world.name
         assert bool(each.grid) == (not each.fitted)
@@ -128,3 +130,14 @@ def test_a_quick_run_goes_from_the_agents_to_the_claims_and_the_figure(name, tmp
     figure = figures.drawn(experiment, results)
     assert figure.axes[0].has_data()
     assert any(LADDER in each.name or TURNS in each.name or "games" in each.name for each in results)
+
+
+def test_the_goal_is_found_with_the_first_record_in_which_exploring_games_are_paid():
+    returns = [[np.nan, 0.0, 0.2, 0.0], [0.0, 0.0, np.nan, 0.0]]
+    data = xr.Dataset(
+        {
+            "exploring_return": (("seed", "games_record"), returns),
+            "games_step": (("seed", "games_record"), [[10.0, 20.0, 30.0, 40.0]] * 2),
+        }
+    )
+    np.testing.assert_array_equal(parallel.first_found(data), [30.0, np.inf])

@@ -197,3 +197,14 @@ def test_what_is_no_mdp_is_refused_in_one_line(changes, words, refused):
 def test_ends_given_as_numbers_mean_the_same_as_booleans():
     as_numbers = replace(BRIDGE, terminal=BRIDGE.terminal.astype(int), available=BRIDGE.available.astype(int))
     np.testing.assert_array_equal(as_numbers.optimal_q(0.5), BRIDGE.optimal_q(0.5))
+
+
+def test_a_return_ends_with_the_time_limit_where_a_policy_goes_in_circles():
+    """On a chain of 4 states the walk to the right pays 1 at the end, again and again, until 13 steps are over."""
+    mdp = mdps.chain(4, seed=1)
+    right = np.zeros((4, 2))
+    right[range(4), [int(np.argmax(mdp.successor[s, :, 0])) for s in range(4)]] = 1.0
+    left = 1 - right
+    pays, waits = start_values(mdp, np.stack([right, left]), 1.0)
+    assert pays == mdp.max_steps - 2  # from the second state, two steps lead to the last
+    assert waits == pytest.approx(0.001 * (mdp.max_steps - 1))

@@ -62,7 +62,8 @@ class GreedyValue(eqx.Module):
     """Probe that records the exact value of the greedy policy at regular intervals.
 
     The value is that of the first state of an episode: the expected discounted return of the policy that is greedy in
-    the learner's values, without a time limit, as for `MDP.optimal_q`. Neither the noise of rewards nor exploration
+    the learner's values, without a time limit, as for `MDP.optimal_q`; with a discount of 1, the expected return of an
+    episode. Neither the noise of rewards nor exploration
     affects it. The dataset gets `greedy_value` and `snapshot_step`, the number of steps so far, over the dimension
     snapshot.
 
@@ -90,7 +91,7 @@ class GreedyValue(eqx.Module):
 
         Args:
             mdp: the MDP, or a list with one for each seed.
-            discount: the agent's discount, or 1 for returns, if every episode ends.
+            discount: the agent's discount, or 1 for returns of episodes with their time limit.
             every: steps or episodes between snapshots; there is also one before the first step.
             length: number of steps or episodes of the run.
             clock: whether to count steps or episodes.

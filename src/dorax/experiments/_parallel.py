@@ -110,7 +110,7 @@ def _dense_sea(size: int, noise: float, seed: int) -> DenseView:
 
 def chain() -> World:
     """Create the randomised chain of OPIQ, in which the best return is 11."""
-    return World("chain of 100", partial(_chain, 100), 1_000_000, best=11.0)
+    return World("chain of 100", partial(_chain, 100), 1_000_000, best=11.0, is_exact=True)
 
 
 def _chain(length: int, seed: int) -> MDP:
@@ -157,7 +157,8 @@ class ParallelRun:
     """Runs of an agent in a world.
 
     The dataset has `lost` over the dimension record, the share of the best return that greedy play does not get, with
-    `record_step`; and the returns themselves, `greedy_return` and `exploring_return`.
+    `record_step`; and the returns themselves, `greedy_return` and `exploring_return`. Where `greedy_return` is exact,
+    the returns of games have records of their own, `games_step`.
 
     Attributes:
         agent: the agent.
@@ -180,6 +181,9 @@ class ParallelRun:
         if world.is_exact:
             exact = data[["snapshot_step", "greedy_value"]].drop_vars("snapshot").rename(snapshot="record")
             kept = exact.rename(snapshot_step="record_step", greedy_value="greedy_return")
+            if "exploring_return" in data:
+                games = data[["record_step", "exploring_return"]].drop_vars("record", errors="ignore")
+                kept = kept.merge(games.rename(record="games_record", record_step="games_step"))
         else:
             kept = data[["record_step", "greedy_return", "exploring_return"]]
         best = optimal_return(envs[0]) if world.best is None else world.best
@@ -208,6 +212,20 @@ def lost(data: xr.Dataset) -> xr.DataArray:
         data: runs of one condition.
     """
     return data.lost.transpose(..., "record")
+
+
+def first_found(data: xr.Dataset) -> np.ndarray:
+    """Return the number of steps after which a game that explores had a return above 0 for the first time.
+
+    Args:
+        data: runs of one condition in a world where nothing but the goal pays.
+
+    Returns:
+        One number for each seed; infinite if there was none.
+    """
+    returns = np.nan_to_num(data.exploring_return.transpose("seed", "games_record").values)
+    steps = data.games_step.transpose("seed", "games_record").values
+    return np.where(returns > 0, steps, np.inf).min(axis=-1)
 
 
 LOST = Measure("greedy play gets 95 % of the best return", lost, 0.05, fitted_by="area")

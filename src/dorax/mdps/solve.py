@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -97,6 +97,9 @@ def occupancy(mdp: MDP, policy: np.ndarray) -> np.ndarray:
 def start_values(mdp: MDP, policies: np.ndarray, discount: float) -> np.ndarray:
     """Compute the values of many policies: their expected discounted returns from the start, without a time limit.
 
+    With a discount of 1 these are the returns of episodes, with the time limit: without it, a policy that goes in
+    circles may have none.
+
     Args:
         mdp: the MDP.
         policies: probabilities, policies x states x actions.
@@ -117,5 +120,19 @@ def start_values(mdp: MDP, policies: np.ndarray, discount: float) -> np.ndarray:
     column = policy * mdp.states + mdp.successor[state, action, outcome]
     size = reward.size
     moves = csc_array((weight[policy, state, action, outcome], (row, column)), shape=(size, size))
+    if discount == 1:
+        return _returns(mdp, moves, reward)
     values = spsolve(eye_array(size, format="csc") - discount * moves, reward.ravel())
     return values.reshape(reward.shape) @ mdp.start
+
+
+def _returns(mdp: MDP, moves: Any, reward: np.ndarray) -> np.ndarray:
+    """Propagate the state distributions of many policies forward, for an episode, and add up what they earn."""
+    here = np.tile(mdp.start.astype(np.float64), len(reward))
+    total = np.zeros(len(reward))
+    for _ in range(mdp.max_steps):
+        total += (here.reshape(reward.shape) * reward).sum(axis=1)
+        here = here @ moves
+        if here.sum() < _PRECISION:
+            break
+    return total
