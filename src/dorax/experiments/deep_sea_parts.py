@@ -15,7 +15,7 @@ from dorax.experiments._parallel_study import (
     SIZE,
     condition,
     draw_worlds,
-    on_small_sea,
+    on_small_seas,
     quick_conditions,
     solves_more,
     table,
@@ -72,7 +72,7 @@ def conditions(size: Size) -> list[Condition]:
             {name: chosen[name] for name in (TURNS, without_greedy(TURNS))}, [WORLDS[20].name, WORLDS[40].name]
         )
     tuned = {
-        name: condition(NAME, name, explorer, WORLDS[20], ties=on_small_sea(NAME, name, explorer))
+        name: condition(NAME, name, explorer, WORLDS[20], ties=on_small_seas(NAME, name, explorer))
         for name, explorer in chosen.items()
     }
     larger = [
@@ -121,7 +121,7 @@ EXPERIMENT = Experiment(
     " (f / C)^k, with k fitted; on E-values (γ_E = 0.99) or on visits; with a quarter of the games playing "
     f"greedily or none; and a single game, which learns from a replay of {REPLAY} steps, {UPDATES} steps for each "
     "new one, beside 64 games that do the same. Each has 24 settings, fitted on five tuning seeds of the sea of 20, or "
-    "of 10 where none gets the treasure; the sea of 40 is held out. A "
+    "of 10 or 5 where none gets the treasure; the sea of 40 is held out. A "
     "run is solved if the greedy policy, whose return is computed exactly, gets 95 % of the best return over the "
     "last twentieth of the run.",
     conditions=conditions,

@@ -22,7 +22,7 @@ from dorax.experiments._parallel_study import (
     SIZE,
     condition,
     name_of,
-    on_small_sea,
+    on_small_seas,
     quick_conditions,
     range_tables,
     solved,
@@ -68,7 +68,7 @@ def tuned_on_sea(name: str, explorer: Explorer) -> Fitted:
         name: name of the explorer.
         explorer: the explorer.
     """
-    return Fitted(NAME, condition(NAME, name, explorer, TUNED, ties=on_small_sea(NAME, name, explorer)))
+    return Fitted(NAME, condition(NAME, name, explorer, TUNED, ties=on_small_seas(NAME, name, explorer)))
 
 
 def draw(results: Results, figure: Figure) -> None:
@@ -114,9 +114,11 @@ EXPERIMENT = Experiment(
     "games in the same state taking turns; independent sharp draws; E-values of a network with a random start; "
     "bonuses of scale / √c; RND and NovelD; a count bonus of hashed codes; an ensemble with random priors, one "
     "head for every game that explores; and a ladder of ε over the games. RND, NovelD and the count bonus have "
-    "values of their own, which episode ends do not cut off. Each explorer has 24 settings: six of its own "
+    "values of their own, which episode ends do not cut off; E-values carry novelty back by themselves, and as a "
+    "bonus they are part of the reward, as in the paper, which in trials did better than values of their own. Each "
+    "explorer has 24 settings: six of its own "
     "numbers, with two learning rates and two λ, fitted on five tuning seeds of the sea of 20 by the greedy "
-    "return over training; where no tuning run ever gets the treasure, a sea of 10 decides. A TabularAgent with "
+    "return over training; where no tuning run ever gets the treasure, seas of 10 and of 5 decide. A TabularAgent with "
     "LLL softmax on E-values, which is told the state and plays a single game, is the limit. Actions are mapped "
     "anew for every seed. A run is solved if the greedy policy, whose return is computed exactly, gets 95 % of the "
     "best return over the last twentieth of the run. States are told apart by their one-hot observation; the noisy "
