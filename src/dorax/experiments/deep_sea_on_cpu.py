@@ -34,7 +34,7 @@ def explorers() -> dict[str, Explorer]:
     """Create the agents, with the defaults of their explorers."""
     return {
         TURNS: _explorer(0, "-", "e-values", temperature=0.05, e_discount=0.99),
-        VISITS: _explorer(0, "--", "visits", temperature=0.05),
+        VISITS: _explorer(1, "--", "visits", temperature=0.05),
         LADDER: _explorer(7, ":", "epsilon-greedy", epsilon=Spread(0.01, 0.4)),
     }
 
