@@ -247,9 +247,12 @@ def test_yardsticks_are_shown_as_they_were_written(extension, monkeypatch, tmp_p
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "bench.json").write_text(
         '{"devices": ["cpu:0"], "yardsticks": [{"name": "a over b", "ratio": 2.5, "lowest": 2, "highest": 3, '
-        '"aim": "≥ 2", "is_met": true, "steps_per_second": 5e6, "reference_steps_per_second": 2e6}]}'
+        '"aim": "≥ 2", "is_met": true, "steps_per_second": 5e6, "reference_steps_per_second": 2e6}, '
+        '{"name": "b over c", "ratio": 1.5, "lowest": 1, "highest": 2, "aim": "–", "is_met": null, '
+        '"steps_per_second": 2e6, "reference_steps_per_second": 3e6}]}'
     )
     assert "| a over b | 2.5 | 2 – 3 | ≥ 2 | yes | 5.00e+06 | 2.00e+06 |" in written.yardsticks()
+    assert "| b over c | 1.5 | 1 – 2 | – | – | 2.00e+06 | 3.00e+06 |" in written.yardsticks()
 
 
 @needs_sphinx

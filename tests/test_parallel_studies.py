@@ -10,17 +10,20 @@ import pytest
 import xarray as xr
 
 from dorax import mdps
+from dorax.agents.explorers import preset
+from dorax.agents.parallel import ParallelAgent
 from dorax.agents.tabular import TabularAgent
 from dorax.core import LLL, EValues, InvalidInput, Softmax
 from dorax.experiments import _parallel as parallel
-from dorax.experiments import deep_sea_parts, few_episodes, one_setting
-from dorax.experiments._parallel_explorers import LADDER, TURNS, explorers
+from dorax.experiments import deep_sea_on_cpu, deep_sea_parts, few_episodes, one_setting
+from dorax.experiments._parallel_explorers import LADDER, TURNS, VISITS, explorers
 from dorax.experiments._parallel_study import condition
 from dorax.mdps.solve import greedy_policy, optimal_return, start_values
 from dorax.study import figures
 from dorax.study.claims import judged
 from dorax.study.experiment import FULL, Job
 from dorax.study.fitting import settings_of
+from dorax.study.identity import describe
 from dorax.study.results import run
 from dorax.study.store import Store
 
@@ -58,6 +61,17 @@ def test_one_setting_for_all_worlds_is_judged_where_nothing_was_tuned():
     assert not {"deep sea of 20", "mountain car", "MinAtar Breakout"} & set(one_setting.WORLDS)
     for each in one_setting.conditions(FULL):
         assert len(each.fitted) == 3
+
+
+def test_the_study_that_runs_on_any_machine_takes_the_defaults_and_fits_nothing():
+    words = {TURNS: "e-values", VISITS: "visits", LADDER: "epsilon-greedy"}
+    assert {name: describe(each.agent) for name, each in deep_sea_on_cpu.explorers().items()} == {
+        name: describe(ParallelAgent(**preset(word))) for name, word in words.items()
+    }
+    made = deep_sea_on_cpu.conditions(FULL)
+    assert len(made) == 3
+    assert not any(each.grid or each.fitted or each.is_recorded for each in made)
+    assert not study("deep_sea_on_cpu").is_recorded
 
 
 def test_names_of_conditions_and_texts_of_claims_are_unique():

@@ -24,6 +24,7 @@ from dorax.study.publishing import claims_table, published_claims
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
 VERDICTS = ("holds", "fails", "unclear")
+MET = {True: "yes", False: "no", None: "–"}
 
 Row = dict[str, Any]
 
@@ -105,7 +106,7 @@ def _yardstick_table(path: Path) -> str:
     lines += ["| benchmark | ratio | range | target | met | steps/s | reference |", "| --- |" + " --- |" * 6]
     lines += [
         f"| {each['name']} | {each['ratio']:.3g} | {each['lowest']:.3g} – {each['highest']:.3g} | {each['aim']} | "
-        f"{'yes' if each['is_met'] else 'no'} | {each['steps_per_second']:.2e} | "
+        f"{MET[each['is_met']]} | {each['steps_per_second']:.2e} | "
         f"{each['reference_steps_per_second']:.2e} |"
         for each in found["yardsticks"]
     ]

@@ -119,11 +119,17 @@ class Bench:
     """Measure the agents that play Atari instead; needs a GPU to be meaningful."""
     wrappers: bool = False
     """Measure the overhead of wrappers per step instead, and the import time of dorax."""
+    parallel: bool = False
+    """Measure the agents that play many games instead; the target for their speed is for a GPU."""
 
     def __call__(self) -> None:
-        from dorax.bench import screen, wrapping, yardsticks
+        from dorax.bench import parallel, screen, wrapping, yardsticks
 
-        found = (screen if self.freeway else wrapping if self.wrappers else yardsticks).measure()
+        chosen = {"freeway": screen, "wrappers": wrapping, "parallel": parallel}
+        given = [name for name in chosen if getattr(self, name)]
+        if len(given) > 1:
+            raise InvalidInput(f"--{given[0]} and --{given[1]} are given; allowed: one benchmark at a time")
+        found = (chosen[given[0]] if given else yardsticks).measure()
         yardsticks.print_yardsticks(found, CONSOLE, as_json=self.json)
 
 

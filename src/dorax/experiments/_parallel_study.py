@@ -287,7 +287,7 @@ def table(results: Results, chosen: dict[str, Explorer], world: str) -> Table:
                 f"{middle:.3g}" if np.isfinite(middle) else "never",
                 f"{lost_on_average.value:.2f} [{lost_on_average.low:.2f}, {lost_on_average.high:.2f}]",
                 f"{result.data('step').attrs['seconds']:.0f}",
-                ", ".join(f"{key} {value:g}" for key, value in _chosen(result.choices).items()),
+                ", ".join(f"{key} {value:g}" for key, value in _chosen(result.choices).items()) or "not fitted",
                 chosen[name].told or "–",
             ]
         )
