@@ -4,6 +4,7 @@ import inspect
 import re
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 import tyro
@@ -107,6 +108,25 @@ def test_what_cannot_be_trained_is_one_line(capsys, tmp_path, arguments, expecte
 def test_continuous_actions_are_refused(capsys, tmp_path):
     pytest.importorskip("gymnax")
     assert "allowed: a Discrete space" in fails(capsys, "Pendulum-v1", "--out", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "world", ["BipedalWalker-v3", "CarRacing-v3", "Ant-v5", "LunarLanderContinuous-v3", "GymV21Environment-v0"]
+)
+def test_environments_of_gymnasium_without_a_table_are_refused_whether_or_not_they_are_installed(
+    capsys, tmp_path, world
+):
+    assert "allowed: environments with" in fails(capsys, world, "--out", str(tmp_path))
+
+
+@pytest.mark.parametrize("error", [ImportError, gymnasium.error.DependencyNotInstalled])
+def test_a_world_that_needs_another_package_says_which(capsys, tmp_path, monkeypatch, error):
+    def make(name):
+        raise error(f"{name} needs Box2D,\n  run `pip install gymnasium[box2d]`")
+
+    monkeypatch.setattr("gymnasium.make", make)
+    line = fails(capsys, "FrozenLake-v1", "--out", str(tmp_path))
+    assert "cannot be made (FrozenLake-v1 needs Box2D, run `pip install gymnasium[box2d]`); allowed:" in line
 
 
 def test_an_interrupted_run_says_that_the_same_command_resumes(capsys, tmp_path, monkeypatch):

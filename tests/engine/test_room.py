@@ -1,5 +1,6 @@
 """A run that does not fit into memory is refused before it is compiled, with a size that fits."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -110,6 +111,67 @@ def test_the_replay_of_a_deep_agent_is_called_capacity(monkeypatch, refused):
     agent = dorax.DeepAgent(dorax.Softmax(1.0), capacity=10**6)
     with refused("the memory of 32 learners", "capacity = "):
         refused_run(agent, dorax.envs.SparseMountainCar(), monkeypatch, GB // 4, episodes=10)
+
+
+class Compiled(Exception):
+    """What ends a run that was not refused."""
+
+
+def test_many_games_with_small_networks_are_refused_with_a_number_that_fits(monkeypatch, refused):
+    """All games at once compare their states and actions, which the size of the learner does not show."""
+    agent = replace(AGENT, games=16_384, replay=None)
+    with refused("the memory of", "games = 4096 or less"):
+        refused_run(agent, dorax.mdps.deep_sea(10, 3), monkeypatch, 2 * GB, steps=1000)
+
+    def run(*_, **__):
+        raise Compiled
+
+    monkeypatch.setattr(compiled, "run_blocks", run)
+    with pytest.raises(Compiled):
+        dorax.train(replace(agent, games=4096), dorax.mdps.deep_sea(10, 3), steps=1000)
+
+
+@dataclass(frozen=True)
+class Sized:
+    """An agent by its sizes."""
+
+    games: int = 64
+    width: int = 1024
+    counter: Any = None
+
+    def __post_init__(self):
+        if self.games < 4:
+            raise dorax.InvalidInput("too few games")
+
+
+def needing(bytes_of):
+    return lambda agent: NEED._replace(lanes=bytes_of(agent), temporary=0)
+
+
+@pytest.mark.parametrize(
+    ("bytes_of", "expected"),
+    [
+        (lambda agent: agent.games**2, "games = 32 or less"),
+        (lambda agent: agent.games * 2**6, "games = 16 or less"),
+        (lambda agent: agent.width**2, "width = 32 or less"),
+        (lambda agent: agent.games + 3 * agent.width, "width = 256 or less"),
+        (lambda agent: 4 * agent.counter.features.size, "size of the features of the counter = 256 or less"),
+        (lambda agent: 2000 * agent.games, None),
+        (lambda agent: 10_000, None),
+    ],
+)
+def test_a_smaller_size_is_the_largest_half_of_one_that_fits(bytes_of, expected):
+    agent, need_of = Sized(counter=dorax.Visits(features=dorax.Prototypes(1024))), needing(bytes_of)
+    assert room.size_that_fits(agent, need_of(agent), need_of, 1024) == expected
+
+
+def test_a_table_of_hashed_codes_has_half_the_entries_with_one_bit_less():
+    agent, need_of = (
+        Sized(counter=dorax.Visits(features=dorax.HashedCodes(bits=14))),
+        needing(lambda agent: 4 << agent.counter.features.bits),
+    )
+    found = room.size_that_fits(agent, need_of(agent), need_of, 2**14)
+    assert found == "bits of the features of the counter = 12 or less"
 
 
 def test_the_machine_says_how_much_memory_it_has():

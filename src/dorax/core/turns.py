@@ -47,10 +47,12 @@ def actions_in_turns(
     uniform: Float[Array, " games"],
     same: Bool[Array, "games games"],
     fixed: Int[Array, " games"],
+    alike: bool = True,
 ) -> Int[Array, " games"]:
     """Choose an action for each game, as if the games of a state came one after the other.
 
-    For `LLL` all games are computed at once. Other rules are called game after game.
+    For `LLL` all games are computed at once, and games in one state act by the mean of their probabilities f. Other
+    rules, and games that are not alike, are called game after game, each with its own values.
 
     Args:
         rule: the rule, whose numbers have an axis over games; see `for_games`.
@@ -60,6 +62,7 @@ def actions_in_turns(
         uniform: one uniform random number per game.
         same: whether two games are in the same state.
         fixed: actions of games that have chosen already, such as greedy ones; -1 for the others.
+        alike: whether all games act by the same numbers of the rule and by the same function of what they see.
 
     Returns:
         The actions.
@@ -67,7 +70,7 @@ def actions_in_turns(
     taken = jax.nn.one_hot(fixed, values.shape[1], dtype=counts.dtype)  # all 0 for -1
     counts = counts + same.astype(counts.dtype) @ taken
     explores = fixed < 0
-    if isinstance(rule, LLL):
+    if isinstance(rule, LLL) and alike:
         chosen = _filled(rule, values, counts, uniform, same & explores[None])
     else:
         chosen = _one_by_one(rule, values, counts, steps, uniform, same & explores[:, None])
@@ -97,6 +100,17 @@ def _log_f(policy: Policy, values: Float[Array, " actions"]) -> Float[Array, " a
     return policy(values)
 
 
+def _shared(log_f: Float[Array, "games actions"], same: Bool[Array, "games games"]) -> Float[Array, "games actions"]:
+    """Compute the logarithm of the mean of f over the games of each state. Where all are equal, it is theirs exactly.
+
+    `same[i]` are the games whose mean game i acts by: those in its state that explore.
+    """
+    most = jnp.max(jnp.where(same[:, :, None], log_f[None], -jnp.inf), axis=1)  # equal in all games of a state
+    part = jnp.where(log_f > -jnp.inf, jnp.exp(log_f - most), 0.0)
+    total = jnp.sum(jnp.where(same[:, :, None], part[None], 0.0), axis=1)
+    return most + jnp.log(total / jnp.maximum(jnp.sum(same, axis=1, keepdims=True), 1))
+
+
 def _filled(
     rule: LLL,
     values: Float[Array, "games actions"],
@@ -104,7 +118,7 @@ def _filled(
     uniform: Float[Array, " games"],
     same: Bool[Array, "games games"],
 ) -> Int[Array, " games"]:
-    """Compute the choices of all games under LLL at once.
+    """Compute the choices of all games under LLL at once. `same[i]` are the games in the state of game i that explore.
 
     The k-th tentative visit of action a is made at the level f(a) / (C(a) + k), so the visits of a state are made in
     the order of their levels. A game with r games before it makes the visit with r visits before it. How many visits
@@ -112,7 +126,7 @@ def _filled(
     are broken by a random order of the actions that the games of a state share.
     """
     games, actions = values.shape
-    log_f = eqx.filter_vmap(_log_f)(rule.policy, values)
+    log_f = _shared(eqx.filter_vmap(_log_f)(rule.policy, values), same)
     is_allowed = log_f > -jnp.inf
     log_f = jnp.where(is_allowed, log_f, -_MOST)
     counts = jnp.maximum(counts, _LEAST_COUNT)
@@ -138,6 +152,7 @@ def _filled(
     is_own = jnp.eye(actions, dtype=bool)[None, :, None, :]
     before = jnp.where(is_own, visit[None, None, :, None], jnp.where(is_allowed[:, None, None, :], before, 0.0))
     place = jnp.sum(before, axis=-1)  # visits before (a, k), [games, a, k]
-    is_next = (place >= rank[:, None, None]) & is_allowed[:, :, None]
+    is_own = (is_allowed & (values > -jnp.inf))[:, :, None]  # where codes collide, a state may lack an action
+    is_next = (place >= rank[:, None, None]) & is_own
     place = jnp.min(jnp.where(is_next, place, _MOST), axis=-1)
     return jnp.argmin(place, axis=-1).astype(jnp.int32)

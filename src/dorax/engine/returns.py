@@ -37,7 +37,6 @@ class GameReturns(eqx.Module):
     """Mean return of the episodes that ended since the last record: of games that play greedily, and of the others.
 
     Attributes:
-        games: number of games.
         greedy_games: number of games that play greedily, the first ones.
         size: number of steps between records.
         records: number of records.
@@ -45,7 +44,6 @@ class GameReturns(eqx.Module):
         marks: None, because the probe takes no snapshots.
     """
 
-    games: int = eqx.field(static=True)
     greedy_games: int = eqx.field(static=True)
     size: Int[Array, ""]  # traced, so that runs of any length share a compiled program
     records: int = eqx.field(static=True)
@@ -53,29 +51,30 @@ class GameReturns(eqx.Module):
     marks: None = eqx.field(default=None, static=True)
 
     @classmethod
-    def of(cls, steps: int, games: int, greedy_games: int) -> GameReturns:
+    def of(cls, steps: int, greedy_games: int) -> GameReturns:
         """Make the probe for a run.
 
         Args:
             steps: number of steps of the run.
-            games: number of games.
             greedy_games: number of games that play greedily, the first ones.
 
         Returns:
             The probe.
         """
         size = -(-steps // _RECORDS)
-        return cls(games, greedy_games, jnp.asarray(size, jnp.int32), -(-steps // size))
+        return cls(greedy_games, jnp.asarray(size, jnp.int32), -(-steps // size))
 
     def init(self, algorithm: Any, memory: Any) -> ReturnsState:
-        return ReturnsState(jnp.zeros(self.games), jnp.zeros((), jnp.int32), jnp.zeros((self.records, len(_KINDS), 2)))
+        return ReturnsState(
+            jnp.zeros(algorithm.games), jnp.zeros((), jnp.int32), jnp.zeros((self.records, len(_KINDS), 2))
+        )
 
     def watch(self, state: ReturnsState, step: Step, change: Change | None, observation: Any) -> ReturnsState:
         running = state.running + jnp.where(step.learns, step.reward, 0.0)
         is_over = step.learns & (step.terminated | step.truncated)
         steps = state.steps + jnp.sum(step.learns, dtype=jnp.int32)
         record = jnp.clip((steps - 1) // self.size, 0, self.records - 1)
-        is_greedy = jnp.arange(self.games) < self.greedy_games
+        is_greedy = jnp.arange(len(running)) < self.greedy_games
         ended = jnp.stack([is_over & is_greedy, is_over & ~is_greedy])
         found = jnp.stack([jnp.sum(jnp.where(ended, running, 0.0), axis=1), jnp.sum(ended, axis=1)], axis=1)
         return ReturnsState(jnp.where(is_over, 0.0, running), steps, state.sums.at[record].add(found))

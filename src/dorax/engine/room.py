@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +20,14 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from dorax.core.checks import InvalidInput
-from dorax.engine.driver import Program, run_blocks
+from dorax.engine.driver import Program, new_lanes, run_blocks
 from dorax.engine.footprint import bytes_of, temporary_bytes
 from dorax.engine.lanes import Lane, Recording
 from dorax.engine.running import LANES_PER_DEVICE, Layout
 
 _MARGIN = 1.3  # of what is stored beside the lanes, of which XLA needs 0.7 to 1.3 times the estimate
 _NEGLIGIBLE = 1000  # lanes that take less than this part of the memory are not looked at any further
+_HELPS = 0.95  # a size that is halved without making a run smaller than this is not what takes the memory
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -97,13 +100,34 @@ def check_room(program: Program, lanes: Lane, recording: Recording, layout: Layo
         layout: the lanes.
         free: number of bytes that each device has left; None if that is not known.
     """
-    if free is None or bytes_of(lanes) // layout.mesh.size < free // _NEGLIGIBLE:
+    agent = program.agent
+    # Many games with small networks may still need much memory to act, which the size of the lanes does not show.
+    is_heavy = getattr(agent, "is_heavy", False)
+    if free is None or (not is_heavy and bytes_of(lanes) // layout.mesh.size < free // _NEGLIGIBLE):
         return
-    name = "replay" if getattr(program.agent, "replay", None) is not None else "capacity"
-    check_fits(Need.of(program, lanes, recording, layout), free, name, getattr(program.agent, name, None))
+
+    def smaller() -> str | None:
+        def need_of(agent: Any) -> Need:
+            other = program._replace(agent=agent)
+            shapes = eqx.filter_eval_shape(
+                new_lanes, other, None, layout.is_wanted, recording=recording, sharding=layout.sharding
+            )
+            return Need.of(other, shapes, recording, layout)
+
+        return size_that_fits(agent, need, need_of, free)
+
+    need = Need.of(program, lanes, recording, layout)
+    name = "replay" if getattr(agent, "replay", None) is not None else "capacity"
+    check_fits(need, free, name, getattr(agent, name, None), smaller)
 
 
-def check_fits(need: Need, free: int, name: str = "replay", capacity: int | None = None) -> None:
+def check_fits(
+    need: Need,
+    free: int,
+    name: str = "replay",
+    capacity: int | None = None,
+    smaller: Callable[[], str | None] = lambda: None,
+) -> None:
     """Raise `InvalidInput` unless a run fits into memory, with sizes that would fit.
 
     Args:
@@ -111,6 +135,7 @@ def check_fits(need: Need, free: int, name: str = "replay", capacity: int | None
         free: number of bytes that each device has left.
         name: name of the agent's argument that is the size of its replay.
         capacity: its value; None for no replay.
+        smaller: returns another size of the agent that would fit, in words, or None; called if nothing else helps.
     """
     if need.total <= free:
         return
@@ -121,11 +146,60 @@ def check_fits(need: Need, free: int, name: str = "replay", capacity: int | None
     without = need.total - need.replay
     if capacity is not None and need.replay and without < free:
         ways.append(f"{name} = {int(capacity * (free - without) / need.replay)} or less")
+    if not ways:
+        ways.append(smaller() or "a smaller agent, or shorter logs and replays")
     raise InvalidInput(
         f"the memory of {need.devices * need.number} learners (seeds x settings, padding included) is about "
         f"{_in_words(need.total)} on each device, which has {_in_words(free)}; "
-        f"allowed: {', or '.join(ways) if ways else 'a smaller agent, or shorter logs and replays'}"
+        f"allowed: {', or '.join(ways)}"
     )
+
+
+def size_that_fits(agent: Any, need: Need, need_of: Callable[[Any], Need], free: int) -> str | None:
+    """Find a size of an agent with which a run fits: the number of games, the width of networks, or that of a table.
+
+    Args:
+        agent: the agent that does not fit.
+        need: what the run needs with it.
+        need_of: returns what the run needs with another agent.
+        free: number of bytes that each device has left.
+
+    Returns:
+        The size in words, "games = 512 or less"; None if no size alone is enough.
+    """
+    # Memory falls with the square of a size at most, so larger ones need not be tried.
+    first = max(1, (need.total // max(free, 1)).bit_length() // 2)
+    for name, sizes, resized in _sizes(agent):
+        before = need.total
+        for size in sizes[first - 1 :]:
+            try:
+                now = need_of(resized(size)).total
+            except InvalidInput:  # such as too few games for greedy ones and others
+                break
+            if now <= free:
+                return f"{name} = {size} or less"
+            if now > _HELPS * before:
+                break
+            before = now
+    return None
+
+
+def _sizes(agent: Any) -> Iterator[tuple[str, list[int], Callable[[int], Any]]]:
+    """Iterate over the sizes of an agent: name, values of which each is half as large, and a function to set one."""
+    features = [(part, getattr(getattr(agent, part, None), "features", None)) for part in ("counter", "bonus")]
+    parts = [((), agent, ""), *(((part, "features"), one, f" of the features of the {part}") for part, one in features)]
+    for path, part, of in parts:
+        for name in ("games", "width", "size", "bits"):
+            size = getattr(part, name, None)
+            if isinstance(size, int) and is_dataclass(part):
+                smaller = range(size - 1, 0, -1) if name == "bits" else [size >> k for k in range(1, size.bit_length())]
+                yield f"{name}{of}", list(smaller), partial(_with, agent, (*path, name))
+
+
+def _with(agent: Any, path: tuple[str, ...], size: int) -> Any:
+    """Replace a size of an agent, or of a part of it."""
+    name, *inner = path
+    return replace(agent, **{name: _with(getattr(agent, name), tuple(inner), size) if inner else size})
 
 
 def lanes_that_fit(need: Need, free: int) -> int:

@@ -127,7 +127,13 @@ def _sized(make: Callable[..., MDP], name: str, size: str) -> MDP:
 def _from_gymnasium(name: str) -> MDP:
     import gymnasium
 
-    env = gymnasium.make(name)
+    try:
+        env = gymnasium.make(name)
+    except (ImportError, gymnasium.error.Error) as error:
+        raise InvalidInput(
+            f"{name} cannot be made ({' '.join(str(error).split())}); allowed: environments with a transition table, "
+            "such as Taxi"
+        ) from error
     found = mdps.from_gymnasium(env)
     lake = getattr(env.unwrapped, "desc", None)
     if not name.startswith("FrozenLake") or lake is None:

@@ -14,10 +14,13 @@ from dorax import (
     InverseRootCount,
     LinearSchedule,
     ParallelAgent,
+    Sample,
     Softmax,
     Spread,
     Visits,
 )  # fmt: skip
+from dorax.core.spreads import for_games
+from dorax.core.turns import actions_in_turns, greedy_actions
 from dorax.envs.simulation import environments
 
 E_VALUES = EValues(0.99, learning_rate=0.5)
@@ -206,6 +209,8 @@ def test_only_states_of_the_mdp_are_accepted(trained):
     ({"counter": None}, "LLL without a counter"),
     ({"counter": EValues(0.9, form="logistic")}, "with a CountNetwork also 'logistic'"),
     ({"counter": 3}, "counter is 3"),
+    ({"counter": Visits(features=dorax.KWinners())}, "features of the counter are KWinners.*supports Table, Hashed"),
+    ({"counter": Visits(features=dorax.Tiles())}, "features of the counter are Tiles"),
     ({"bonus": InverseRootCount(), "counter": None, "rule": EpsilonGreedy(0.1)}, "bonus is given without a counter"),
     ({"novelty_discount": 0.9}, "novelty_discount is given without a bonus"),
     ({"games": 0}, "games is 0"),
@@ -226,17 +231,47 @@ def test_environments_that_it_cannot_play_are_refused():
         dorax.train(small(), dorax.envs.GymnasiumEnv("CartPole-v1"), steps=100)
     with pytest.raises(dorax.InvalidInput, match="rollout is 24; allowed: a divisor of 64"):
         dorax.train(small(rollout=24), sea(4), steps=100)
-    agent = small(counter=Visits(features=dorax.Tiles()))
+    agent = small(counter=Visits(features=dorax.Table()))
     with pytest.raises(dorax.InvalidInput, match="counts of many games support HashedCodes, Prototypes"):
         dorax.train(agent, dorax.envs.SparseMountainCar(), steps=100)
 
 
+def at_the_start(agent):
+    """Return the algorithm of an agent in a small sea, and its view of all games at the start."""
+    algorithm = agent.algorithm(environments(sea(4), None, 1, 1, False).shared)
+    return algorithm, algorithm.view(algorithm.init(jax.random.key(0)), jnp.zeros(agent.games, jnp.int32))
+
+
 def test_games_in_the_same_state_part():
     """At the start all games are in the same state; those that explore share the actions out."""
-    agent = small(games=8, greedy_share=0.0)
-    world = environments(sea(4), None, 1, 1, False).shared
-    algorithm = agent.algorithm(world)
-    memory = algorithm.init(jax.random.key(0))
-    view = algorithm.view(memory, jnp.zeros(8, jnp.int32))
+    algorithm, view = at_the_start(small(games=8, greedy_share=0.0))
     actions = algorithm.act(view, jnp.asarray(0), jnp.linspace(0, 0.9, 8))
     assert np.bincount(actions).tolist() == [4, 4]
+
+
+def test_games_with_temperatures_of_their_own_choose_by_them():
+    """The cold one takes the best action, the hot one that which was tried less; by mean probabilities both differ."""
+    algorithm, view = at_the_start(small(rule=LLL(Softmax(Spread(0.01, 100.0))), games=2, greedy_share=0.0))
+    view = view._replace(
+        values=jnp.tile(jnp.asarray([0.0, 1.0]), (2, 1)), counts=jnp.tile(jnp.asarray([1.0, 9]), (2, 1))
+    )
+    np.testing.assert_array_equal(algorithm.act(view, jnp.asarray(0), jnp.zeros(2)), [1, 0])
+
+
+def test_games_with_heads_of_their_own_choose_by_them():
+    algorithm, view = at_the_start(small(heads=2, games=2, greedy_share=0.0))
+    seen = view.features._replace(own_values=jnp.asarray([[0.0, 1.0], [1.0, 0.0]]))
+    view = view._replace(features=seen, counts=jnp.tile(jnp.asarray([1.0, 1.5]), (2, 1)))
+    np.testing.assert_array_equal(algorithm.act(view, jnp.asarray(0), jnp.zeros(2)), [1, 0])
+
+
+def test_games_that_sample_their_actions_take_no_turns_which_would_change_nothing():
+    rule = Sample(EpsilonGreedy(Spread(0.1, 0.9)))
+    algorithm, view = at_the_start(small(rule=rule, games=16))
+    uniform = jax.random.uniform(jax.random.key(1), (16,))
+    assert "scan" not in str(jax.make_jaxpr(algorithm.act)(view, jnp.asarray(0), uniform))
+    fixed = jnp.where(jnp.arange(16) < 4, greedy_actions(view.values, uniform), -1)
+    turns = actions_in_turns(
+        for_games(rule, 16, 4), view.values, view.counts, jnp.asarray(0), uniform, jnp.ones((16, 16), bool), fixed
+    )
+    np.testing.assert_array_equal(algorithm.act(view, jnp.asarray(0), uniform), turns)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dorax.agents.parallel.targets import Rollout, lambda_returns
+from dorax.agents.parallel.targets import Rollout, lambda_returns, without_ends
 
 DISCOUNT = 0.9
 
@@ -75,3 +75,29 @@ def test_the_start_of_an_episode_is_passed_over():
     rows = rollout(learns=learns)
     found = lambda_returns(rows, DISCOUNT, 1.0)
     np.testing.assert_allclose(found[3], rows.reward[3] + DISCOUNT * found[5], rtol=1e-5)
+
+
+# Two games. The first ends an episode in row 0 and starts the next one in row 1, where the value of the start is 2. The
+# second starts one in row 0, where the value of the start is 10, and ends it in the last row.
+ENDS = {
+    "reward": np.ones((3, 2), np.float32),
+    "terminated": np.asarray([[True, False], [False, False], [False, True]]),
+    "is_over": np.asarray([[True, False], [False, False], [False, True]]),
+    "next_value": np.asarray([[1, 10], [2, 20], [3, 30]], np.float32),
+    "goes_on": np.ones((3, 2), bool),
+    "learns": np.asarray([[True, False], [False, True], [True, True]]),
+}
+
+
+def test_returns_without_ends_go_on_from_the_start_of_the_next_episode():
+    """Behind the last row it is not known, and has the mean value of all starts: (2 + 10) / 2."""
+    rows = without_ends(Rollout(**ENDS))
+    np.testing.assert_array_equal(rows.next_value, [[2, 10], [2, 20], [3, 6]])
+    assert not rows.is_over.any()
+    assert not rows.terminated.any()
+    np.testing.assert_array_equal(lambda_returns(rows, 0.5, 1.0), [[2.25, 3], [2.5, 3], [2.5, 4]])
+
+
+def test_without_any_start_among_the_rows_the_value_of_the_last_state_is_left():
+    rows = without_ends(Rollout(**(ENDS | {"learns": np.ones((3, 2), bool)})))
+    np.testing.assert_array_equal(rows.next_value, [[2, 10], [2, 20], [3, 30]])

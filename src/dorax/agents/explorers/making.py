@@ -12,13 +12,15 @@ from dorax.agents.explorers.random_start import RandomStartCounts
 from dorax.agents.explorers.specs import RND, NovelD
 from dorax.agents.explorers.tables import CountTables
 from dorax.agents.value_network import Inputs
-from dorax.core.agents import check_bonus
+from dorax.core.agents import check_bonus, check_features
 from dorax.core.checks import InvalidInput, in_brief
 from dorax.core.counters import EValues, Visits
 from dorax.core.rules import LLL, UCB, Deficit, SampledLLL
 from dorax.core.schedules import has_schedule
 from dorax.features.codes import encoder
-from dorax.features.specs import CountNetwork, LearnedPrototypes, RandomStart
+from dorax.features.specs import CountNetwork, HashedCodes, LearnedPrototypes, Prototypes, RandomStart, Table
+
+_FEATURES = (Table, HashedCodes, Prototypes, LearnedPrototypes, CountNetwork, RandomStart)
 
 
 def explorers_of(counter: Any, bonus: Any, inputs: Inputs, actions: int, games: int) -> tuple[Explorer[Any], ...]:
@@ -91,7 +93,8 @@ def check_explorers(rule: Any, counter: Any, bonus: Any) -> None:
 
 
 def _check_features(counter: Any) -> None:
-    """Raise unless a counter's options mean something with its features."""
+    """Raise unless a counter's features are ones of many games, and its options mean something with them."""
+    check_features("ParallelAgent", counter, ", ".join(kind.__name__ for kind in _FEATURES), *_FEATURES)
     is_network = isinstance(counter.features, CountNetwork)
     if isinstance(counter, EValues):
         if counter.successor_rule != "sarsa" or (counter.form != "count" and not is_network):

@@ -18,6 +18,7 @@ from dorax.core.checks import (
     check_whole,
     in_brief,
 )
+from dorax.features.specs import HashedCodes, Prototypes, Table
 
 
 def _is_share(x: Numbers) -> Flags:
@@ -81,3 +82,7 @@ class NovelD(eqx.Module):
         if not isinstance(self.rnd, RND):  # pyright: ignore[reportUnnecessaryIsInstance]  # from users
             raise InvalidInput(f"rnd is {in_brief(self.rnd)}; allowed: an RND")
         check_probability("the discount of NovelD", self.discount)
+        if self.features is not None and not isinstance(self.features, Table | HashedCodes | Prototypes):
+            raise InvalidInput(
+                f"features of NovelD are {in_brief(self.features)}; allowed: Table, HashedCodes, Prototypes, None"
+            )

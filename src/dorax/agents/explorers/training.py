@@ -91,7 +91,7 @@ def trained(
     return jax.tree.map(partial(jnp.where, learns), jax.lax.scan(learned, state, order)[0], state)
 
 
-def mean_where(numbers: Float[JaxArray, " batch"], is_used: Bool[JaxArray, " batch"]) -> Float[JaxArray, ""]:
+def mean_where(numbers: Float[JaxArray, "*batch"], is_used: Bool[JaxArray, "*batch"]) -> Float[JaxArray, ""]:
     """Compute the mean of some of the numbers; 0 if there are none.
 
     Args:

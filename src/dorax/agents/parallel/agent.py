@@ -55,7 +55,8 @@ class ParallelAgent(eqx.Module):
         games: number of games.
         greedy_share: share of the games that play greedily.
         takes_turns: whether games in the same state choose one after the other, each counting as a visit for those
-            behind it; see `dorax.core.turns`. Otherwise every game chooses on its own.
+            behind it; see `dorax.core.turns`. Otherwise, and with `Sample`, which does not act by counts, every game
+            chooses on its own.
         rollout: steps of each game between updates.
         replay: number of past steps to learn from again; None for no replay.
         replayed: steps that are replayed for each new one.
@@ -155,7 +156,7 @@ class ParallelAgent(eqx.Module):
         Args:
             steps: number of steps of the run.
         """
-        return GameReturns.of(steps, self.games, self.greedy_games)
+        return GameReturns.of(steps, self.greedy_games)
 
     def algorithm(self, env: FiniteSimulation | FunctionalSimulation | EnvSpec) -> ParallelAlgorithm:
         """Return the algorithm of this agent for one environment.

@@ -23,8 +23,9 @@ from dorax.agents.parallel.experience import Replay, Sequences
 from dorax.agents.parallel.targets import Rollout, lambda_returns, without_ends
 from dorax.agents.value_network import Inputs, ValueNetwork
 from dorax.agents.value_network import parameters as parameters_of
+from dorax.core.rules import Sample
 from dorax.core.schedules import at_step
-from dorax.core.spreads import for_games
+from dorax.core.spreads import for_games, has_spread
 from dorax.core.turns import actions_in_turns, greedy_actions
 from dorax.engine.protocols import Step, View
 
@@ -150,9 +151,13 @@ class ParallelAlgorithm(eqx.Module):
         values = values if view.novelty is None else values + view.novelty
         greedy = greedy_actions(view.values, uniform)
         is_greedy = jnp.arange(self.games) < self.greedy_games
-        if self.agent.takes_turns and self.games > 1 and self._counting is not None:
+        # `Sample` does not act by counts, so that nothing would come of turns.
+        acts_by_counts = self._counting is not None and not isinstance(rule, Sample)
+        if self._counting is not None and acts_by_counts and self.agent.takes_turns and self.games > 1:
             same = self._counting.are_same(view.features.looks[0])
-            return actions_in_turns(rule, values, view.counts, steps, uniform, same, jnp.where(is_greedy, greedy, -1))
+            fixed = jnp.where(is_greedy, greedy, -1)
+            alike = self.agent.heads is None and not has_spread(self.agent.rule)
+            return actions_in_turns(rule, values, view.counts, steps, uniform, same, fixed, alike)
         numbers, structure = eqx.partition(rule, eqx.is_array)
 
         def chosen(numbers: Any, *args: Any) -> Any:

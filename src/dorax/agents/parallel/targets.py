@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from dorax.agents.explorers.training import mean_where
 from dorax.core.targets import q_target
 
 
@@ -60,6 +61,10 @@ def lambda_returns(rollout: Rollout, discount: Array | float, trace: Array | flo
 def without_ends(rollout: Rollout) -> Rollout:
     """Let returns go on in the next episode: the state after the end of one is the start of the next.
 
+    Where an episode ends in the last row, its next start is not among the rows. Its value is then the mean over all
+    starts that are, because the value of the state in which an episode ended is never learned. Without any start among
+    the rows, it is the value of that state.
+
     Args:
         rollout: the steps.
 
@@ -67,6 +72,9 @@ def without_ends(rollout: Rollout) -> Rollout:
         Steps whose returns no end cuts off.
     """
     never = jnp.zeros_like(rollout.is_over)
-    following = jnp.concatenate([rollout.next_value[1:], rollout.next_value[-1:]])
+    is_start = ~rollout.learns
+    start_value = mean_where(rollout.next_value, is_start)
+    after_last = jnp.where(jnp.any(is_start), start_value, rollout.next_value[-1:])
+    following = jnp.concatenate([rollout.next_value[1:], after_last])
     next_value = jnp.where(rollout.is_over, following, rollout.next_value)
     return rollout._replace(terminated=never, is_over=never, next_value=next_value)
