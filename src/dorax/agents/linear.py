@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from dorax.agents.acting import chosen_action, scaled, single_view
 from dorax.agents.explorers.making import check_vector_features, explorer_of_one
 from dorax.agents.explorers.protocol import Explorer, Look, Visited
+from dorax.agents.value_network import Inputs
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
@@ -124,7 +125,7 @@ class LinearAgent(eqx.Module):
         counter = None if self.counter is None else self.counter.approximated()
         if not self.is_heavy:
             return TileAlgorithm(self, counter, coder, env.low, env.high, env.actions)
-        explorer = explorer_of_one(self.counter, self.bonus, len(env.low), env.actions, _EVERY)
+        explorer = explorer_of_one(self.counter, self.bonus, Inputs(len(env.low)), env.actions, _EVERY)
         return TileAlgorithm(self, None, coder, env.low, env.high, env.actions, explorer)
 
 

@@ -7,11 +7,24 @@ import pytest
 
 import dorax
 from dorax import (
-    LLL, CountNetwork, DeepAgent, EValues, HashedCodes, InverseRootCount, LearnedPrototypes, LinearAgent, Prototypes,
-    RandomStart, Softmax, Table, Tiles, Visits,
-)  # fmt: skip
+    LLL,
+    CountNetwork,
+    DeepAgent,
+    EValues,
+    HashedCodes,
+    InverseRootCount,
+    LearnedPrototypes,
+    LinearAgent,
+    Prototypes,
+    RandomStart,
+    Softmax,
+    Table,
+    Tiles,
+    Visits,
+)
 from dorax.agents.explorers.making import explorer_of_one
 from dorax.agents.explorers.protocol import Visited
+from dorax.agents.value_network import Inputs
 from dorax.core import next_count
 from dorax.envs.simulation import EnvSpec
 
@@ -89,7 +102,7 @@ def test_they_are_trained_side_by_side(family, features):
 
 def test_a_network_learns_from_a_whole_portion_at_a_time():
     """Nothing changes before the steps are together, and then what an explorer without portions learns from them."""
-    one = explorer_of_one(EValues(0.9, features=CountNetwork(width=4)), None, 2, 2, 4)
+    one = explorer_of_one(EValues(0.9, features=CountNetwork(width=4)), None, Inputs(2), 2, 4)
     key, learns = jax.random.key(1), jnp.ones((), bool)
     state = one.init(key)
     rows = [stacked_rows(one, state, i) for i in range(one.size // 4)]

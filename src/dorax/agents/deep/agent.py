@@ -23,6 +23,7 @@ from dorax.agents.deep.rnd import RNDMemory, Visit, new_memory, trained, visited
 from dorax.agents.explorers.making import check_vector_features, explorer_of_one
 from dorax.agents.explorers.protocol import Explorer, Look, Visited
 from dorax.agents.explorers.specs import RND
+from dorax.agents.value_network import Inputs
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
@@ -129,7 +130,7 @@ class DeepAgent(eqx.Module):
             counter = None if self.counter is None else self.counter.approximated()
             return NetworkAlgorithm(self, counter, env.low, env.high, env.actions)
         bonus = None if isinstance(self.bonus, RND) else self.bonus
-        explorer = explorer_of_one(self.counter, bonus, len(env.low), env.actions, self.update_every)
+        explorer = explorer_of_one(self.counter, bonus, Inputs(len(env.low)), env.actions, self.update_every)
         return NetworkAlgorithm(self, None, env.low, env.high, env.actions, explorer)
 
 

@@ -62,23 +62,23 @@ def explorers_of(counter: Any, bonus: Any, inputs: Inputs, actions: int, games: 
     return (CountTables(counter, bonus, encoder(features, states, inputs.size), actions),)
 
 
-def explorer_of_one(counter: Any, bonus: Any, dims: int, actions: int, every: int) -> Explorer[Any]:
-    """Make the explorer of an agent for vectors with a single game.
+def explorer_of_one(counter: Any, bonus: Any, inputs: Inputs, actions: int, every: int) -> Explorer[Any]:
+    """Make the explorer of an agent with a single game.
 
     Args:
         counter: the agent's counter, with features.
         bonus: bonus of its counts, or None.
-        dims: length of an observation.
+        inputs: what networks see.
         actions: number of actions.
         every: number of steps between updates.
 
     Returns:
         The explorer.
     """
-    (explorer,) = explorers_of(counter, bonus, Inputs(dims), actions, games=1)
+    (explorer,) = explorers_of(counter, bonus, inputs, actions, games=1)
     if isinstance(counter.features, HashedCodes | Prototypes):
         return explorer
-    return InPortions(explorer, dims, -(-_PORTION // every) * every)
+    return InPortions(explorer, inputs, -(-_PORTION // every) * every)
 
 
 def check_explorers(rule: Any, counter: Any, bonus: Any) -> None:

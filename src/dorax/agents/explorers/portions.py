@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents.explorers.protocol import Explorer, Look, Visited
 from dorax.agents.explorers.training import Pair
+from dorax.agents.value_network import Inputs
 
 
 class Portion(NamedTuple):
@@ -35,20 +36,21 @@ class Portion(NamedTuple):
 
 
 class InPortions(eqx.Module):
-    """Explorer for vectors of one game that hands its steps to another one in portions.
+    """Explorer of one game that hands its steps to another one in portions.
 
     Attributes:
         explorer: the other one, whose rows are a `Pair`.
-        dims: length of an observation.
+        inputs: what networks see.
         size: number of steps of a portion, a multiple of the number between two updates of the agent.
     """
 
     explorer: Explorer[Any]
-    dims: int = eqx.field(static=True)
+    inputs: Inputs = eqx.field(static=True)
     size: int = eqx.field(static=True)
 
     def init(self, key: PRNGKeyArray) -> Portion:
-        x, whole = jnp.zeros((self.size, 1, self.dims)), jnp.zeros((self.size, 1), jnp.int32)
+        whole = jnp.zeros((self.size, 1), jnp.int32)
+        x = whole if self.inputs.is_finite else jnp.zeros((self.size, 1, self.inputs.size))
         rows = Pair(x, whole, x, whole, whole > 0, whole > 0)
         return Portion(self.explorer.init(key), rows, jnp.zeros((), jnp.int32))
 
