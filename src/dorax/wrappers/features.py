@@ -114,7 +114,7 @@ def make_coder(space: spaces.Space[Any], features: Features, seed: int) -> Coder
             )
         case _:
             raise InvalidInput(
-                f"features is {in_one_line(features)}; allowed: Table(), Tiles(), KWinners(), HashedCodes(), "
+                f"features is {features!r}; allowed: Table(), Tiles(), KWinners(), HashedCodes(), "
                 "Prototypes(), LearnedPrototypes(), CountNetwork(), RandomStart() or None"
             )
 
