@@ -31,7 +31,6 @@ def walk(exploration, steps, seed=0, is_cut=False):
             exploration.begin(VIEWS[0])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("counter", [EValues(0.9), Visits()], ids=name_of)
 def test_prototypes_of_learned_features_count_different_points_like_a_table(counter):
     """With noise-free points and the first features, every point is an entry of its own."""
@@ -54,7 +53,6 @@ def test_in_a_network_counts_of_an_action_taken_again_and_again_rise_above_those
     assert bonuses[-1] < 0.8 * bonuses[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("features", [PROTOTYPES, *NETWORKS], ids=name_of)
 def test_they_go_on_from_a_file_as_if_the_running_episode_had_been_cut_off(features, tmp_path):
     one, again = (Exploration(POINTS, TWO, features=features) for _ in range(2))
@@ -72,7 +70,6 @@ def test_they_go_on_from_a_file_as_if_the_running_episode_had_been_cut_off(featu
         Exploration(POINTS, TWO, features=features, seed=1).load(tmp_path / "counts.npz")
 
 
-@pytest.mark.slow
 def test_wrapped_environments_take_them_also_where_states_are_finite():
     env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), features=NETWORKS[1])
     envs = dorax.VectorEValueBonus(gymnasium.make_vec("CartPole-v1", 3), features=NETWORKS[0])

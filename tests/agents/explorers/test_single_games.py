@@ -59,7 +59,6 @@ def walked(learner, steps, state=0):
         state = 0 if terminated else next_state
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("features", TABLES, ids=name_of)
 @pytest.mark.parametrize("family", [LinearAgent, DeepAgent])
 def test_counts_in_tables_are_those_of_a_table_of_states(family, features):
@@ -71,7 +70,6 @@ def test_counts_in_tables_are_those_of_a_table_of_states(family, features):
     np.testing.assert_allclose([learner.counts(view) for view in VIEWS], expected, rtol=1e-5)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("features", [*TABLES, *NETWORKS], ids=name_of)
 @pytest.mark.parametrize("family", [LinearAgent, DeepAgent])
 def test_a_saved_learner_goes_on_as_if_nothing_had_happened(family, features, tmp_path):
