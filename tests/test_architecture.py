@@ -21,7 +21,7 @@ EDGES = {
     "envs": {"core", "files", "mdps"},
     "study": {"core", "files"},
     "engine": {"archive", "core", "envs", "files", "mdps"},
-    "wrappers": {"archive", "core", "features"},
+    "wrappers": {"agents", "archive", "core", "features"},
     "agents": {"core", "engine", "envs", "features", "mdps"},
     "learners": {"agents", "core", "engine", "envs", "features"},
     "explorer": {"agents", "core", "engine", "envs", "files", "mdps"},

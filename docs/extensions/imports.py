@@ -12,9 +12,10 @@ ROWS = (
     ("core",),
     ("files", "features", "mdps"),
     ("archive", "envs", "study"),
-    ("engine", "wrappers"),
+    ("engine",),
     ("agents",),
-    ("learners", "explorer", "bench", "experiments"),
+    ("learners", "explorer", "wrappers"),
+    ("bench", "experiments"),
     ("cli",),
 )
 

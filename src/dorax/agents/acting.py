@@ -8,7 +8,10 @@ The axis costs time even where its length is 1, so it is left out of all that is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
 
 from dorax.core.rules import Rule
@@ -54,3 +57,21 @@ def chosen_action(rule: Rule, view: View, steps: Int[Array, ""], uniform: Float[
     values = view.values[0] if view.novelty is None else view.values[0] + view.novelty[0]
     action = at_step(rule, steps)(values, view.counts[0], steps, uniform[0])
     return jnp.asarray(action)[None]
+
+
+def scaled(
+    observation: Float[Array, "*games dims"], low: Sequence[float], high: Sequence[float]
+) -> Float[Array, "*games dims"]:
+    """Scale bounded observations to [-1, 1]; unbounded ones are unchanged.
+
+    Args:
+        observation: the observation.
+        low: lowest observation.
+        high: highest observation.
+
+    Returns:
+        What networks and codes see.
+    """
+    is_bounded = np.isfinite(low) & np.isfinite(high)
+    lowest, highest = np.where(is_bounded, low, -1.0), np.where(is_bounded, high, 1.0)
+    return (observation - (lowest + highest) / 2) / ((highest - lowest) / 2)

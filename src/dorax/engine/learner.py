@@ -56,6 +56,7 @@ class Learner:
         self.memory = self._new_memory() if memory is None else jax.tree.map(jnp.asarray, memory)
         self.random: Any = np.random.default_rng(seed)
         self._chosen: tuple[np.ndarray, int] | None = None
+        self._arrived: np.ndarray | None = None  # where the running episode is
         self._rows: list[list[Any]] = []  # leaves of the rows since the last update
 
     def act(self, observation: Any) -> int:
@@ -117,12 +118,16 @@ class Learner:
             raise InvalidInput(f"action is {action}; allowed: 0 to {self.spec.actions - 1}")
         if not np.isfinite(reward):
             raise InvalidInput(f"reward is {reward}; allowed: a finite number")
+        is_start = self._arrived is None or not np.array_equal(here, self._arrived)
+        if is_start and getattr(self._algorithm, "sees_starts", False):
+            self.memory = _started(self._algorithm, self.memory, here)
         self.steps += 1
         self.memory, next_action, row = _observed(
             self._algorithm, self.memory, here, np.asarray(action, np.int32), np.asarray(reward, np.float32), arrived,
             np.asarray(terminated, bool), np.asarray(truncated, bool), *self._chance(),
         )  # fmt: skip
         self._chosen = None if terminated or truncated else (arrived, int(next_action))
+        self._arrived = None if terminated or truncated else arrived
         every = self._algorithm.every
         if every is None:
             return
@@ -305,6 +310,15 @@ def _observed(
     )
     memory, _, row = algorithm.observe(memory, step)
     return memory, next_action[0], row
+
+
+@eqx.filter_jit
+def _started(algorithm: Algorithm[Any], memory: Any, here: Any) -> Any:
+    """Return the memory after an episode has begun, where there is nothing to learn."""
+    view = algorithm.view(memory, here[None])
+    no, zero = jnp.zeros(1, bool), jnp.zeros(1, jnp.int32)
+    step = Step(view.features, zero, jnp.zeros(1), no, no, ~no, view, zero, no, zero[0])
+    return algorithm.observe(memory, step)[0]
 
 
 @eqx.filter_jit

@@ -122,7 +122,7 @@ class Prototypes:
 
 
 class LearnedPrototypes(eqx.Module):
-    """Prototypes told apart by learned features that drop noise, for agents with many games.
+    """Prototypes told apart by learned features that drop noise.
 
     Features are learned by prediction: a network predicts the features of the next observation from those of this one
     and the action, and must recognise it among other observations by their squared distances (a contrastive loss; van
@@ -169,7 +169,7 @@ class LearnedPrototypes(eqx.Module):
 
 
 class CountNetwork(eqx.Module):
-    """Counts predicted by a network of its own, in one of the forms of `EValues`, for agents with many games.
+    """Counts predicted by a network of its own, in one of the forms of `EValues`.
 
     It learns by SARSA from every step once, by Adam. So a count grows with the learning rate rather than by 1 for a
     visit, which makes no difference to rules that compare the counts of actions. Where there is no data the network
@@ -192,7 +192,7 @@ class CountNetwork(eqx.Module):
 
 
 class RandomStart(eqx.Module):
-    """E-values by a network that starts from a random function, for agents with many games.
+    """E-values by a network that starts from a random function.
 
     A frozen random network g has several outputs for each pair, scaled to a root mean square of 1. Another network u
     learns values of the reward g(s, a) - discount * g(s', a') by SARSA. Then d = u - g learns from a reward of 0 and
@@ -218,4 +218,4 @@ class RandomStart(eqx.Module):
             check_whole(name, getattr(self, name))
 
 
-Features = Table | Tiles | KWinners | HashedCodes | Prototypes
+Features = Table | Tiles | KWinners | HashedCodes | Prototypes | LearnedPrototypes | CountNetwork | RandomStart

@@ -20,7 +20,7 @@ from dorax.core.counters import EValues, Visits
 from dorax.features.specs import Features, HashedCodes, KWinners
 from dorax.wrappers.count_table import CountTable, Transition
 from dorax.wrappers.features import Keys, default_features, make_coder, takes_smallest
-from dorax.wrappers.spaces import enumerate_actions, fingerprint, in_one_line, unbatched
+from dorax.wrappers.spaces import Enumeration, enumerate_actions, fingerprint, in_one_line, unbatched
 
 
 class GeneralizedCounts:
@@ -56,7 +56,7 @@ class GeneralizedCounts:
     ) -> None:
         self.observation_space, self.action_space, self.num_envs = observation_space, action_space, num_envs
         self.counter = counter
-        self.learning_rate, self._discount = _rate_and_discount(counter)
+        self.learning_rate, self._discount = rate_and_discount(counter)
         self.features = default_features(observation_space) if features is None else features
         self.num_actions, self._index_of = enumerate_actions(action_space)
         self._seed = seed
@@ -154,10 +154,7 @@ class GeneralizedCounts:
         Args:
             action: an element of the action space.
         """
-        index = self._index_of(action)
-        if not 0 <= index < self.num_actions:
-            raise InvalidInput(f"the action is {in_one_line(action)}; allowed: one of {in_one_line(self.action_space)}")
-        return index
+        return action_index(self.action_space, Enumeration(self.num_actions, self._index_of), action)
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
         """Return generalized counts and visits, one row per visited entry (state or tile), one column per action."""
@@ -221,10 +218,31 @@ class GeneralizedCounts:
         self._pending[env_index] = None
 
 
-def _rate_and_discount(counter: EValues | Visits) -> tuple[float, float]:
-    """Return the learning rate and the discount of a counter, or raise if wrappers do not support one of its options.
+def action_index(space: spaces.Space[Any], actions: Enumeration, action: Any) -> int:
+    """Return the index of an action among all actions, from 0.
 
-    Python floats: arrays would make every formula slower.
+    Args:
+        space: the action space.
+        actions: its elements.
+        action: an element.
+
+    Raises:
+        InvalidInput: if it is none.
+    """
+    index = actions.index_of(action)
+    if not 0 <= index < actions.size:
+        raise InvalidInput(f"the action is {in_one_line(action)}; allowed: one of {in_one_line(space)}")
+    return index
+
+
+def rate_and_discount(counter: EValues | Visits) -> tuple[float, float]:
+    """Return the learning rate and the discount of a counter, as Python floats: arrays would make every formula slower.
+
+    Args:
+        counter: the counter.
+
+    Raises:
+        InvalidInput: if wrappers do not support one of its options.
     """
     if not isinstance(counter, EValues | Visits):
         raise InvalidInput(f"counter is {counter!r}; allowed: EValues, such as EValues(0.99), or Visits()")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf, isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -15,9 +15,12 @@ from dorax.archive import read_archive, write_archive
 from dorax.core.bonuses import InverseRootCount
 from dorax.core.checks import InvalidInput, check_at_least
 from dorax.core.counters import EValues, Visits
-from dorax.features.specs import Features
+from dorax.features.specs import CountNetwork, Features, LearnedPrototypes, RandomStart
 from dorax.wrappers.counts import GeneralizedCounts
 from dorax.wrappers.history import History
+
+if TYPE_CHECKING:
+    from dorax.wrappers.explored import ExploredCounts
 
 Scale = float | Callable[[int], float]
 Bonus = Callable[[float, float], float]
@@ -41,12 +44,12 @@ class Exploration:
             counter's learning rate.
         scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
             `LinearSchedule`.
-        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes` or `Prototypes`; by default the
-            observation space decides.
-        seed: seeds the random numbers of `act` and the random codes of `KWinners` and `HashedCodes`.
+        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes`, `Prototypes`, `LearnedPrototypes`,
+            `CountNetwork` or `RandomStart`; by default the observation space decides.
+        seed: seeds the random numbers of `act` and the random codes and networks of `features`.
 
     Attributes:
-        counts: the `GeneralizedCounts`.
+        counts: the `GeneralizedCounts`, or counts like them by networks.
         bonus: as given.
         scale: as given; may be changed at any time.
         steps: the number of steps counted so far.
@@ -73,9 +76,7 @@ class Exploration:
             raise InvalidInput(
                 f"bonus is {bonus!r}; allowed: InverseRootCount(), InverseCount() or a function like them"
             )
-        self.counts = GeneralizedCounts(
-            observation_space, action_space, num_envs, counter=counter, features=features, seed=seed
-        )
+        self.counts = _counts(observation_space, action_space, num_envs, counter, features, seed)
         self.bonus, self.scale = bonus, scale
         self.steps = 0
         self.is_on = True
@@ -186,3 +187,14 @@ class Exploration:
         self._random.bit_generator.state = facts["random"]
         self.counts.restore(arrays)
         self.steps, self.history = steps, history
+
+
+def _counts(
+    observations: spaces.Space[Any], actions: spaces.Space[Any], num_envs: int, counter: Any, features: Any, seed: int
+) -> GeneralizedCounts | ExploredCounts:
+    """Make the counts that features describe."""
+    if isinstance(features, CountNetwork | RandomStart | LearnedPrototypes):
+        from dorax.wrappers.explored import ExploredCounts  # takes long to import
+
+        return ExploredCounts(observations, actions, num_envs, counter=counter, features=features, seed=seed)
+    return GeneralizedCounts(observations, actions, num_envs, counter=counter, features=features, seed=seed)

@@ -11,7 +11,17 @@ import numpy as np
 from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput
-from dorax.features.specs import Features, HashedCodes, KWinners, Prototypes, Table, Tiles
+from dorax.features.specs import (
+    CountNetwork,
+    Features,
+    HashedCodes,
+    KWinners,
+    LearnedPrototypes,
+    Prototypes,
+    RandomStart,
+    Table,
+    Tiles,
+)
 from dorax.features.tiles import Grid, TileCoder, cells
 from dorax.wrappers.codes import PrototypeCoder, SignCoder
 from dorax.wrappers.kwinners import KWinnersCoder
@@ -90,16 +100,22 @@ def make_coder(space: spaces.Space[Any], features: Features, seed: int) -> Coder
         case HashedCodes() | Prototypes() if enumeration(space) is not None:
             return _FixedCoder(_table_keys(space))  # every state has an entry
         case Tiles():
-            return _FixedCoder(_tile_keys(_box(space, features), features))
+            return _FixedCoder(_tile_keys(box_of(space, features), features))
         case KWinners():
-            return KWinnersCoder(_box(space, features), features.units, features.active, seed)
+            return KWinnersCoder(box_of(space, features), features.units, features.active, seed)
         case HashedCodes():
-            return SignCoder(_box(space, features), features, seed)
+            return SignCoder(box_of(space, features), features, seed)
         case Prototypes():
-            return PrototypeCoder(_box(space, features), features)
+            return PrototypeCoder(box_of(space, features), features)
+        case LearnedPrototypes() | CountNetwork() | RandomStart():
+            name = type(features).__name__
+            raise InvalidInput(
+                f"features of GeneralizedCounts are {name}; allowed: {name} in an Exploration or a wrapper"
+            )
         case _:
             raise InvalidInput(
-                f"features is {features!r}; allowed: Table(), Tiles(), KWinners(), HashedCodes(), Prototypes() or None"
+                f"features is {features!r}; allowed: Table(), Tiles(), KWinners(), HashedCodes(), "
+                "Prototypes(), LearnedPrototypes(), CountNetwork(), RandomStart() or None"
             )
 
 
@@ -135,16 +151,30 @@ def _table_keys(space: spaces.Space[Any]) -> Callable[[Any], Keys]:
     elements = enumeration(space)
     if elements is not None:
         return partial(_index_key, elements, space)
-    return partial(_hash_key, _box(space, Table()).dtype)
+    return partial(_hash_key, box_of(space, Table()).dtype)
 
 
 def _index_key(elements: Enumeration, space: spaces.Space[Any], observation: Any) -> Keys:
+    return (index_key(elements, space, observation),)
+
+
+def index_key(elements: Enumeration, space: spaces.Space[Any], observation: Any) -> int:
+    """Return the index of an observation in a finite space.
+
+    Args:
+        elements: the elements of the space.
+        space: the space.
+        observation: an element.
+
+    Raises:
+        InvalidInput: if it is none.
+    """
     key = elements.index_of(observation)
     if not 0 <= key < elements.size:
         raise InvalidInput(
             f"the observation is {in_one_line(observation)}; allowed: an element of {in_one_line(space)}"
         )
-    return (key,)
+    return key
 
 
 def _hash_key(dtype: np.dtype[Any], observation: Any) -> Keys:
@@ -186,7 +216,16 @@ def _per_dimension(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise InvalidInput(f"{name} is {given}; allowed: a number, or one for each of {shape[0]} dimensions") from None
 
 
-def _box(space: spaces.Space[Any], features: Features) -> spaces.Box:
+def box_of(space: spaces.Space[Any], features: Any) -> spaces.Box:
+    """Return a space that is a Box.
+
+    Args:
+        space: the space.
+        features: features that need one.
+
+    Raises:
+        InvalidInput: if it is something else.
+    """
     if not isinstance(space, spaces.Box):
         raise InvalidInput(
             f"the observation space is {in_one_line(space)}; allowed: Box, with {type(features).__name__}"

@@ -52,9 +52,9 @@ class VecEValueBonus(VecEnvWrapper):
             counter's learning rate.
         scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
             `LinearSchedule`.
-        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes` or `Prototypes`; by default the
-            observation space decides.
-        seed: seeds the random numbers of `exploration.act` and the random codes of `KWinners` and `HashedCodes`.
+        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes`, `Prototypes`, `LearnedPrototypes`,
+            `CountNetwork` or `RandomStart`; by default the observation space decides.
+        seed: seeds the random numbers of `exploration.act` and the random codes and networks of `features`.
 
     Attributes:
         exploration: the `Exploration` behind the wrapper.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dorax
-from dorax import EValues, HashedCodes, InverseRootCount, LearnedPrototypes, Prototypes, RandomStart, Tiles, Visits
+from dorax import EValues, HashedCodes, InverseRootCount, Prototypes, Visits
 
 
 def agent(**changed):
@@ -17,7 +17,7 @@ def agent(**changed):
 def test_with_plain_visits_the_counts_of_a_table_sum_up_to_the_steps(features):
     sea = dorax.envs.DenseView(dorax.mdps.deep_sea(5, seed=3), noise=0.0)
     result = dorax.train(agent(counter=Visits(features=features)), sea, steps=500)
-    tables = result.trained[0, 0].memory.tables
+    tables = result.trained[0, 0].memory.explorer
     np.testing.assert_allclose(tables.counts.sum(axis=(1, 2)), float(result.data.total_steps[0]))
     learner = result.learner()
     episodes = 500 / 5
@@ -36,15 +36,8 @@ def test_prototypes_find_the_treasure_that_a_network_with_a_constant_start_misse
     np.testing.assert_array_equal(again.counts(here), result.learner().counts(here))
 
 
-@pytest.mark.parametrize("features", [Tiles(), LearnedPrototypes(), RandomStart()], ids=lambda one: type(one).__name__)
-def test_features_that_it_does_not_support_are_refused_in_one_line(features):
-    with pytest.raises(dorax.InvalidInput, match="a DeepAgent supports HashedCodes, Prototypes, or None") as error:
-        agent(counter=EValues(0.99, features=features))
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize(("changed", "message"), [
-    ({"counts_from": "replay"}, "allowed: 'visits' with counts in tables"),
+    ({"counts_from": "replay"}, "allowed: 'visits' with features of the counter"),
     ({"counter": EValues(0.99, form="logistic", features=Prototypes())}, "allowed: 'count' and 'sarsa'"),
 ])  # fmt: skip
 def test_options_that_mean_nothing_in_tables_are_refused(changed, message):
@@ -54,8 +47,6 @@ def test_options_that_mean_nothing_in_tables_are_refused(changed, message):
 
 def test_agents_with_counts_of_their_own_refuse_features_in_one_line():
     counter, rule = EValues(0.99, features=Prototypes()), dorax.LLL(dorax.Softmax(0.1))
-    with pytest.raises(dorax.InvalidInput, match="a LinearAgent supports None"):
-        dorax.LinearAgent(rule=rule, counter=counter)
     with pytest.raises(dorax.InvalidInput, match="a TabularAgent supports None or a Table"):
         dorax.TabularAgent(rule=rule, counter=counter, learning_rate=0.5)
     with pytest.raises(dorax.InvalidInput, match="an AtariAgent supports None"):

@@ -6,26 +6,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array as JaxArray
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from dorax.agents import losses
-from dorax.agents.acting import chosen_action, single_view
+from dorax.agents.acting import chosen_action, scaled, single_view
 from dorax.agents.adam import adam_state, adam_step
 from dorax.agents.deep.networks import Network
 from dorax.agents.deep.replay import Replay, Transition, added, empty, sample
 from dorax.agents.deep.rnd import RNDMemory, Visit, new_memory, trained, visited
-from dorax.agents.explorers.making import check_explorers
-from dorax.agents.explorers.protocol import Look, Visited
+from dorax.agents.explorers.making import check_vector_features, explorer_of_one
+from dorax.agents.explorers.protocol import Explorer, Look, Visited
 from dorax.agents.explorers.specs import RND
-from dorax.agents.explorers.tables import Counted, CountTables
-from dorax.core.agents import as_rule, check_features, check_functional, check_optional_counter, check_rule
+from dorax.agents.value_network import Inputs
+from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole, check_whole_number
@@ -35,8 +34,6 @@ from dorax.core.targets import q_target
 from dorax.engine.learner import Learner
 from dorax.engine.protocols import Step, View
 from dorax.envs.simulation import EnvSpec, FunctionalSimulation, check_vectors
-from dorax.features.codes import Code, encoder
-from dorax.features.specs import HashedCodes, Prototypes
 
 _Tree = TypeVar("_Tree")
 
@@ -49,15 +46,16 @@ class DeepAgent(eqx.Module):
     Args:
         rule: chooses actions: `Sample`, `LLL`, `Deficit`, `UCB` or a function like them; a policy alone
             (`Softmax`, `EpsilonGreedy`) is sampled from.
-        counter: counts visits: `EValues` in one of its forms or `Visits`, by a network of their own, or in tables if
-            its `features` are `HashedCodes` or `Prototypes`; None for no counts.
+        counter: counts visits: `EValues` in one of its forms or `Visits`, by a network of their own, or as its
+            `features` say: in tables (`HashedCodes`, `Prototypes`, `LearnedPrototypes`) or by networks that learn as
+            those of a `ParallelAgent` do (`CountNetwork`, `RandomStart`); None for no counts.
         bonus: turns counts into reward, such as `InverseRootCount`, or an `RND`, which needs no counts; None for no
             bonus. It is computed when the transition is collected and stored with it.
         learning_rate: learning rate of Adam, for Q.
         discount: the paper's gamma.
         counts_from: what the counter's network learns from. `"visits"`: from each step once, by an update that
             changes the output by `step_size` times its error. `"replay"`: by Adam with the learning rate of Q, where
-            `step_size` has no effect. Tables count visits.
+            `step_size` has no effect. With `features` of the counter it is always from visits.
         width: units per hidden layer.
         depth: number of hidden layers.
         batch: transitions per update.
@@ -84,12 +82,9 @@ class DeepAgent(eqx.Module):
         check_discount("discount", self.discount)
         check_rule(self.rule)
         check_optional_counter(self.rule, self.counter, None if isinstance(self.bonus, RND) else self.bonus)
-        supported = "HashedCodes, Prototypes, or None for counts by a network of its own"
-        check_features("a DeepAgent", self.counter, supported, HashedCodes, Prototypes)
-        if getattr(self.counter, "features", None) is not None:
-            check_explorers(self.rule, self.counter, self.bonus)
-            if self.counts_from != "visits":
-                raise InvalidInput(f"counts_from is {self.counts_from!r}; allowed: 'visits' with counts in tables")
+        check_vector_features("a DeepAgent", self.rule, self.counter, self.bonus, "counts by a network of its own")
+        if getattr(self.counter, "features", None) is not None and self.counts_from != "visits":
+            raise InvalidInput(f"counts_from is {self.counts_from!r}; allowed: 'visits' with features of the counter")
         if self.counts_from not in ("visits", "replay"):
             raise InvalidInput(f"counts_from is {self.counts_from!r}; allowed: 'visits', 'replay'")
         for name in ("width", "depth", "batch", "capacity", "update_every"):
@@ -98,7 +93,7 @@ class DeepAgent(eqx.Module):
 
     @property
     def is_heavy(self) -> bool:
-        """Whether a step costs so much that lanes are not padded, as with counts in tables."""
+        """Whether a step costs so much that lanes are not padded, as with features of the counter."""
         return getattr(self.counter, "features", None) is not None
 
     def check_env(self, env: Any) -> None:
@@ -131,13 +126,12 @@ class DeepAgent(eqx.Module):
             raise InvalidInput(f"update_every is {self.update_every}; allowed: a divisor of {env.block}")
         assert env.low is not None
         assert env.high is not None
-        counter = None if self.counter is None else self.counter.approximated()
-        features = getattr(self.counter, "features", None)
-        if features is None:
+        if getattr(self.counter, "features", None) is None:
+            counter = None if self.counter is None else self.counter.approximated()
             return NetworkAlgorithm(self, counter, env.low, env.high, env.actions)
         bonus = None if isinstance(self.bonus, RND) else self.bonus
-        tables = CountTables(cast("Any", self.counter), bonus, encoder(features, None, len(env.low)), env.actions)
-        return NetworkAlgorithm(self, None, env.low, env.high, env.actions, tables)
+        explorer = explorer_of_one(self.counter, bonus, Inputs(len(env.low)), env.actions, self.update_every)
+        return NetworkAlgorithm(self, None, env.low, env.high, env.actions, explorer)
 
 
 class TrainState(NamedTuple):
@@ -163,15 +157,27 @@ class TrainState(NamedTuple):
 
 
 class Described(NamedTuple):
-    """Features of an observation if counts are in tables; otherwise they are the input of the networks alone.
+    """Features of an observation if an explorer counts; otherwise they are the input of the networks alone.
 
     Attributes:
         x: input of the networks.
-        code: entries of the observation in the tables.
+        look: features of the explorer.
     """
 
     x: Float[JaxArray, "games dims"]
-    code: Code
+    look: Any
+
+
+class Row(NamedTuple):
+    """What a step leaves to learn from.
+
+    Attributes:
+        rnd: row of an `RND`, or None.
+        explorer: row of the explorer, or None.
+    """
+
+    rnd: Visit | None
+    explorer: Any
 
 
 class Memory(NamedTuple):
@@ -181,13 +187,13 @@ class Memory(NamedTuple):
         networks: weights and optimizer states.
         replay: past transitions.
         rnd: what the bonus has learned, if it is an `RND`.
-        tables: count tables, if counts are in tables.
+        explorer: what the explorer has learned, if there is one.
     """
 
     networks: TrainState
     replay: Replay
     rnd: RNDMemory | None = None
-    tables: Counted | None = None
+    explorer: Any = None
 
 
 class NetworkAlgorithm(eqx.Module):
@@ -195,11 +201,11 @@ class NetworkAlgorithm(eqx.Module):
 
     Attributes:
         agent: the agent.
-        counter: its counter in the form for function approximators; None without one, or with counts in tables.
+        counter: its counter in the form for function approximators; None without one, or if an explorer counts.
         low: lowest observation.
         high: highest observation.
         actions: number of actions.
-        tables: what counts in tables, or None.
+        explorer: what counts if the counter has features, or None.
         games: 1.
     """
 
@@ -208,12 +214,16 @@ class NetworkAlgorithm(eqx.Module):
     low: tuple[float, ...] = eqx.field(static=True)
     high: tuple[float, ...] = eqx.field(static=True)
     actions: int = eqx.field(static=True)
-    tables: CountTables | None = None
+    explorer: Explorer[Any] | None = None
     games: int = eqx.field(default=1, static=True)
 
     @property
     def every(self) -> int:
         return self.agent.update_every
+
+    @property
+    def sees_starts(self) -> bool:
+        return self.explorer is not None
 
     @property
     def parameters(self) -> int:
@@ -227,14 +237,14 @@ class NetworkAlgorithm(eqx.Module):
         nothing = Transition(jnp.zeros(len(self.low)), zero, jnp.zeros(()), zero > 0, jnp.zeros(len(self.low)), zero)
         networks = TrainState(q, q, adam_state(q), counter, counter, adam_state(counter), zero)
         rnd = None if self._rnd is None else new_memory(self._rnd, len(self.low), jax.random.fold_in(key, 1))
-        tables = None if self.tables is None else self.tables.init(jax.random.fold_in(key, 2))
-        return Memory(networks, empty(nothing, self.agent.capacity), rnd, tables)
+        explorer = None if self.explorer is None else self.explorer.init(jax.random.fold_in(key, 2))
+        return Memory(networks, empty(nothing, self.agent.capacity), rnd, explorer)
 
     def view(self, memory: Memory, observation: Float[JaxArray, "games dims"]) -> View:
-        x = self._scaled(observation[0])
+        x = scaled(observation[0], self.low, self.high)
         values = self._network.apply(memory.networks.q, x)
-        if self.tables is not None and memory.tables is not None:
-            look = self.tables.look(memory.tables, x[None])
+        if self.explorer is not None:
+            look = self.explorer.look(memory.explorer, x[None])
             assert look.counts is not None
             return View(Described(x[None], look.features), values[None], look.counts, look.counts)
         outputs = jnp.zeros_like(values) if self.counter is None else self._network.apply(memory.networks.counter, x)
@@ -244,7 +254,7 @@ class NetworkAlgorithm(eqx.Module):
     def act(self, view: View, steps: Int[JaxArray, ""], uniform: Float[JaxArray, " games"]) -> Int[JaxArray, " games"]:
         return chosen_action(self.agent.rule, view, steps, uniform)
 
-    def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, Visit | None]:
+    def observe(self, memory: Memory, step: Step) -> tuple[Memory, None, Row]:
         """Add the step to the replay, and update the counter unless it learns from the replay."""
         agent, counter, weights = self.agent, self.counter, memory.networks.counter
         features, arrived = _input(step.features), _input(step.next_view.features)
@@ -269,27 +279,29 @@ class NetworkAlgorithm(eqx.Module):
                 weights = jax.tree.map(moved, weights, grads)
             if agent.bonus is not None and not isinstance(agent.bonus, RND):
                 reward = reward + agent.bonus(counter.visited_count(output, error), counter.rate())
-        tables = memory.tables
-        if self.tables is not None and tables is not None:
-            look = Look(step.next_view.features.code, step.next_view.counts)
+        explorer, row = memory.explorer, Row(None, None)
+        if self.explorer is not None:
+            look = Look(step.next_view.features.look, step.next_view.counts)
             visited_pair = Visited(
-                step.features.x, step.features.code, step.action, step.next_view.features.x, look, step.next_action,
+                step.features.x, step.features.look, step.action, step.next_view.features.x, look, step.next_action,
                 step.terminated, step.terminated | step.truncated, jnp.broadcast_to(step.is_start, (1,)), step.learns,
             )  # fmt: skip
-            tables, more, _ = self.tables.observe(tables, visited_pair)
+            explorer, more, explorer_row = self.explorer.observe(explorer, visited_pair)
+            row = row._replace(explorer=explorer_row)
             reward = reward + more[0]
-        rnd, row = memory.rnd, None
+        rnd = memory.rnd
         if self._rnd is not None and rnd is not None:
-            rnd, bonus, row = visited(self._rnd, rnd, arrived, learns)
+            rnd, bonus, rnd_row = visited(self._rnd, rnd, arrived, learns)
+            row = row._replace(rnd=rnd_row)
             reward = reward + bonus
         stored = Transition(features, action, reward, terminated, arrived, next_action)
         networks = memory.networks._replace(counter=weights)
-        return Memory(networks, added(memory.replay, stored, learns), rnd, tables), None, row
+        return Memory(networks, added(memory.replay, stored, learns), rnd, explorer), None, row
 
     def update(self, memory: Memory, rows: Any, key: PRNGKeyArray, learns: Bool[JaxArray, ""]) -> Memory:
         """Take one step of Adam on a batch from the replay, as soon as there are enough transitions for a batch.
 
-        The predictor of an `RND` takes one on the steps since the last update.
+        The predictor of an `RND` takes one on the steps since the last update, of which the explorer learns, too.
         """
         agent, now = self.agent, memory.networks
         is_ready = learns & (memory.replay.added >= agent.batch)
@@ -324,11 +336,11 @@ class NetworkAlgorithm(eqx.Module):
         )  # fmt: skip
         rnd = memory.rnd
         if self._rnd is not None and rnd is not None:
-            rnd = trained(self._rnd, rnd, rows, jax.random.fold_in(key, 1), learns)
-        tables = memory.tables
-        if self.tables is not None and tables is not None:
-            tables = self.tables.update(tables, None, key, learns)
-        return memory._replace(networks=_where(is_ready, after, now), rnd=rnd, tables=tables)
+            rnd = trained(self._rnd, rnd, rows.rnd, jax.random.fold_in(key, 1), learns)
+        explorer = memory.explorer
+        if self.explorer is not None:
+            explorer = self.explorer.update(explorer, rows.explorer, jax.random.fold_in(key, 2), learns)
+        return memory._replace(networks=_where(is_ready, after, now), rnd=rnd, explorer=explorer)
 
     @property
     def _rnd(self) -> RND | None:
@@ -337,12 +349,6 @@ class NetworkAlgorithm(eqx.Module):
     @property
     def _network(self) -> Network:
         return Network(len(self.low), self.actions, self.agent.width, self.agent.depth)
-
-    def _scaled(self, observation: Float[JaxArray, "games dims"]) -> Float[JaxArray, "games dims"]:
-        """Scale bounded observations to [-1, 1]; unbounded ones are unchanged."""
-        is_bounded = np.isfinite(self.low) & np.isfinite(self.high)
-        low, high = np.where(is_bounded, self.low, -1.0), np.where(is_bounded, self.high, 1.0)
-        return (observation - (low + high) / 2) / ((high - low) / 2)
 
 
 def _input(features: Any) -> Float[JaxArray, " dims"]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from dorax.agents.explorers.learned import LearnedCodes
 from dorax.agents.explorers.networks import NetworkCounts
+from dorax.agents.explorers.portions import InPortions
 from dorax.agents.explorers.predictors import NoveltyDifferences, PredictionErrors
 from dorax.agents.explorers.protocol import Explorer, Explores
 from dorax.agents.explorers.random_start import RandomStartCounts
@@ -20,7 +21,9 @@ from dorax.core.schedules import has_schedule
 from dorax.features.codes import encoder
 from dorax.features.specs import CountNetwork, HashedCodes, LearnedPrototypes, Prototypes, RandomStart, Table
 
-_FEATURES = (Table, HashedCodes, Prototypes, LearnedPrototypes, CountNetwork, RandomStart)
+_FOR_VECTORS = HashedCodes, Prototypes, LearnedPrototypes, CountNetwork, RandomStart
+_FEATURES = Table, *_FOR_VECTORS
+_PORTION = 32  # steps that networks learn from at a time
 
 
 def explorers_of(counter: Any, bonus: Any, inputs: Inputs, actions: int, games: int) -> tuple[Explorer[Any], ...]:
@@ -60,6 +63,25 @@ def explorers_of(counter: Any, bonus: Any, inputs: Inputs, actions: int, games: 
     return (CountTables(counter, bonus, encoder(features, states, inputs.size), actions),)
 
 
+def explorer_of_one(counter: Any, bonus: Any, inputs: Inputs, actions: int, every: int) -> Explorer[Any]:
+    """Make the explorer of an agent with a single game.
+
+    Args:
+        counter: the agent's counter, with features.
+        bonus: bonus of its counts, or None.
+        inputs: what networks see.
+        actions: number of actions.
+        every: number of steps between updates.
+
+    Returns:
+        The explorer.
+    """
+    (explorer,) = explorers_of(counter, bonus, inputs, actions, games=1)
+    if isinstance(counter.features, HashedCodes | Prototypes):
+        return explorer
+    return InPortions(explorer, inputs, -(-_PORTION // every) * every)
+
+
 def check_explorers(rule: Any, counter: Any, bonus: Any) -> None:
     """Raise unless an agent's rule, counter and bonus fit together.
 
@@ -92,6 +114,25 @@ def check_explorers(rule: Any, counter: Any, bonus: Any) -> None:
         _check_features(counter)
 
 
+def check_vector_features(agent: str, rule: Any, counter: Any, bonus: Any, otherwise: str) -> None:
+    """Check the features of the counter of an agent for vectors with a single game, if it has any.
+
+    Args:
+        agent: name of the agent's class, for the message.
+        rule: the action rule.
+        counter: the counter, or None.
+        bonus: the bonus, or None.
+        otherwise: where its counts are without features, in words.
+
+    Raises:
+        InvalidInput: if the agent does not support them, or they don't fit to the counter's other options.
+    """
+    names = ", ".join(kind.__name__ for kind in _FOR_VECTORS)
+    check_features(agent, counter, f"{names}, or None for {otherwise}", *_FOR_VECTORS)
+    if getattr(counter, "features", None) is not None:
+        check_explorers(rule, counter, bonus)
+
+
 def _check_features(counter: Any) -> None:
     """Raise unless a counter's features are ones of many games, and its options mean something with them."""
     check_features("ParallelAgent", counter, ", ".join(kind.__name__ for kind in _FEATURES), *_FEATURES)
@@ -104,8 +145,8 @@ def _check_features(counter: Any) -> None:
             )
         if counter.step_size is not None:
             raise InvalidInput(
-                f"step_size is {in_brief(counter.step_size)}; allowed: None in agents with many games, where counts "
-                "in tables take whole steps and networks have a learning rate"
+                f"step_size is {in_brief(counter.step_size)}; allowed: None, since counts in tables take whole steps "
+                "here and networks have a learning rate"
             )
     elif isinstance(counter.features, CountNetwork | RandomStart) and not isinstance(counter, Visits):
         raise InvalidInput(

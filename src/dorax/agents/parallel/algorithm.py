@@ -113,6 +113,10 @@ class ParallelAlgorithm(eqx.Module):
         return self.agent.rollout
 
     @property
+    def sees_starts(self) -> bool:
+        return len(self.explorers) > 0
+
+    @property
     def parameters(self) -> int:
         """Number of weights of the network."""
         return parameters_of(self._network)
