@@ -221,7 +221,7 @@ class TabularLearner(Learner):
         return state
 
     def _facts(self) -> dict[str, Any]:
-        self._chosen, self._rows = self._next, []  # it learns at every step, so no row ever waits
+        self._chosen: Any = self._next
         return super()._facts()
 
     def _arrays(self) -> dict[str, np.ndarray]:
