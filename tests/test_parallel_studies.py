@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from importlib import import_module
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dorax.agents.tabular import TabularAgent
 from dorax.core import LLL, EValues, InvalidInput, Softmax
 from dorax.experiments import _parallel as parallel
 from dorax.experiments import deep_sea_on_cpu, deep_sea_parts, few_episodes, one_setting
-from dorax.experiments._parallel_explorers import LADDER, TURNS, VISITS, explorers
+from dorax.experiments._parallel_explorers import LADDER, TURNS, VISITS, explorers, half_fraction
 from dorax.experiments._parallel_study import condition
 from dorax.mdps.solve import greedy_policy, optimal_return, start_values
 from dorax.study import figures
@@ -155,3 +156,12 @@ def test_the_goal_is_found_with_the_first_record_in_which_exploring_games_are_pa
         }
     )
     np.testing.assert_array_equal(parallel.first_found(data), [30.0, np.inf])
+
+
+def test_half_of_all_combinations_have_every_pair_of_values():
+    numbers = {"scale": (1.0, 2.0, 3.0), "share": (0.25, 1.0), "rate": (0.1, 0.2), "trace": (0.5, 0.9)}
+    chosen = half_fraction(numbers)
+    assert len(chosen) == 12
+    for one, other in combinations(numbers, 2):
+        pairs = {(setting[one], setting[other]) for setting in chosen}
+        assert pairs == set(product(numbers[one], numbers[other]))

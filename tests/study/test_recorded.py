@@ -14,7 +14,7 @@ import xarray as xr
 
 from dorax import InvalidInput
 from dorax.files import claiming
-from dorax.study import archive, provenance, repository
+from dorax.study import archive, fingerprints, provenance, repository
 from dorax.study.claims import Claim, Estimate, judged
 from dorax.study.experiment import (
     FIRST_TUNING_SEED,
@@ -501,6 +501,26 @@ def test_a_recorded_run_counts_while_todays_code_reproduces_its_fingerprint(
     said.clear()
     write_report({"game": experiment}, store, say=said.append)
     assert bool(said) == (fingerprint is cannot_act), "computed once per version of the code"
+
+
+@pytest.mark.usefixtures("recorded_tuning")
+def test_what_was_checked_by_who_published_is_not_checked_again_by_the_same_code(store, tmp_path):
+    experiment = tuned(claims=[claim_about("shy")])
+    (tmp_path / "results" / "game" / "fingerprints.json").write_text(json.dumps({"shy": ACTS}))
+    results, said = run("game", experiment, FULL, store, ignore), []
+    write_report({"game": experiment}, store, {"game": results}, said.append)
+    assert len(said) == 1
+    known = fingerprints.known("game", experiment, results, store)
+    (outcome,) = known.values()
+    assert fingerprints.same(outcome, ACTS)
+    (tmp_path / "results" / "game" / "checked.json").write_text(json.dumps(known))
+    elsewhere = Store(tmp_path / "elsewhere")
+    for code, times in ((acts_as_recorded, 0), (acts_otherwise, 1)):
+        said.clear()
+        other = tuned(fingerprint=code, claims=[claim_about("shy")])
+        (row,) = write_report({"game": other}, elsewhere, {"game": results}, said.append)
+        assert len(said) == times
+        assert ("remark" in row) == (code is acts_otherwise)
 
 
 def test_a_run_made_here_needs_no_fingerprint(store, trained):

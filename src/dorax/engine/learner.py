@@ -56,7 +56,8 @@ class Learner:
         self.memory = self._new_memory() if memory is None else jax.tree.map(jnp.asarray, memory)
         self.random: Any = np.random.default_rng(seed)
         self._chosen: tuple[np.ndarray, int] | None = None
-        self._arrived: np.ndarray | None = None  # where the running episode is
+        self._arrived: np.ndarray | None = None  # the last observation
+        self._is_over = True  # whether the episode ended there
         self._rows: list[list[Any]] = []  # leaves of the rows since the last update
 
     def act(self, observation: Any) -> int:
@@ -118,16 +119,22 @@ class Learner:
             raise InvalidInput(f"action is {action}; allowed: 0 to {self.spec.actions - 1}")
         if not np.isfinite(reward):
             raise InvalidInput(f"reward is {reward}; allowed: a finite number")
-        is_start = self._arrived is None or not np.array_equal(here, self._arrived)
-        if is_start and getattr(self._algorithm, "sees_starts", False):
-            self.memory = _started(self._algorithm, self.memory, here)
+        if getattr(self._algorithm, "sees_starts", False):
+            last = here if self._arrived is None else self._arrived
+            if self._is_over or not np.array_equal(here, last):
+                self.memory, row = _started(self._algorithm, self.memory, last, here, np.asarray(self.steps, np.int32))
+                self._learn(row)
         self.steps += 1
         self.memory, next_action, row = _observed(
             self._algorithm, self.memory, here, np.asarray(action, np.int32), np.asarray(reward, np.float32), arrived,
             np.asarray(terminated, bool), np.asarray(truncated, bool), *self._chance(),
         )  # fmt: skip
         self._chosen = None if terminated or truncated else (arrived, int(next_action))
-        self._arrived = None if terminated or truncated else arrived
+        self._arrived, self._is_over = arrived, bool(terminated or truncated)
+        self._learn(row)
+
+    def _learn(self, row: Any) -> None:
+        """Keep the row of a step, and make an update if it is time."""
         every = self._algorithm.every
         if every is None:
             return
@@ -185,6 +192,8 @@ class Learner:
             "steps": self.steps,
             "random": self.random.bit_generator.state,
             "chosen": chosen,
+            "arrived": None if self._arrived is None else np.asarray(self._arrived).tolist(),
+            "is_over": self._is_over,
             "waiting": len(self._rows),  # rows may have no arrays, where a replay has it all
         }
 
@@ -212,9 +221,11 @@ class Learner:
         learner.memory = jax.tree.map(jnp.asarray, saved_memory(learner.memory, arrays))
         learner._key = jax.random.wrap_key_data(jnp.asarray(arrays["key"]))
         learner.random.bit_generator.state = facts["random"]
-        chosen = facts["chosen"]
+        chosen, arrived = facts["chosen"], facts["arrived"]
         kind = np.float32 if spec.available is None else np.int32
         learner._chosen = None if chosen is None else (np.asarray(chosen[0], kind), int(chosen[1]))
+        learner._arrived = None if arrived is None else np.asarray(arrived, kind)
+        learner._is_over = bool(facts["is_over"])
         width = len([name for name in arrays if name.startswith("rows/0/")])
         rows = range(int(facts["waiting"]))
         learner._rows = [[jnp.asarray(arrays[f"rows/{n}/{i}"]) for i in range(width)] for n in rows]
@@ -313,12 +324,16 @@ def _observed(
 
 
 @eqx.filter_jit
-def _started(algorithm: Algorithm[Any], memory: Any, here: Any) -> Any:
-    """Return the memory after an episode has begun, where there is nothing to learn."""
-    view = algorithm.view(memory, here[None])
+def _started(algorithm: Algorithm[Any], memory: Any, last: Any, here: Any, steps: Any) -> tuple[Any, Any]:
+    """Return the memory and the row of the step that leads from the end of an episode to the start of the next one.
+
+    There is nothing to learn from it, but what an episode ended with stands between its rows and those of the next.
+    """
+    seen, view = algorithm.view(memory, last[None]), algorithm.view(memory, here[None])
     no, zero = jnp.zeros(1, bool), jnp.zeros(1, jnp.int32)
-    step = Step(view.features, zero, jnp.zeros(1), no, no, ~no, view, zero, no, zero[0])
-    return algorithm.observe(memory, step)[0]
+    step = Step(seen.features, zero, jnp.zeros(1), no, no, ~no, view, zero, no, jnp.asarray(steps, jnp.int32))
+    memory, _, row = algorithm.observe(memory, step)
+    return memory, row
 
 
 @eqx.filter_jit

@@ -84,8 +84,8 @@ class Algorithm(Protocol[Memory]):
         games: number of games played in parallel.
         every: number of steps between calls of `update`; None if it is never called.
 
-    If an algorithm has an attribute `sees_starts` that is True, its `observe` is also called for the first observation
-    of an episode in one's own loop, as it always is in compiled runs.
+    If an algorithm has an attribute `sees_starts` that is True, the step to the first observation of an episode is one
+    of its steps also in one's own loop, as it always is in compiled runs.
     """
 
     @property

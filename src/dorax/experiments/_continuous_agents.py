@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,12 @@ from matplotlib.figure import Figure
 
 from dorax.agents.linear import LinearAgent
 from dorax.core import LLL, EpsilonGreedy, EValues, InverseRootCount, Sample, Softmax
-from dorax.engine.training import Training
+from dorax.engine.training import Training, train
 from dorax.experiments._table_agents import NOVELTY, OPTIMISTIC
 from dorax.features.specs import Tiles
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, by_axes, fails_to_converge, faster, together
-from dorax.study.experiment import AXES, Condition, Size, Table
+from dorax.study.experiment import AXES, Condition, RecordedTogether, Setting, Size, Table
 from dorax.study.measures import SUCCESS
 from dorax.study.results import Results
 from dorax.study.statistics import difference_of_means, mean
@@ -119,7 +120,7 @@ def comparison(
     lanes: int,
     quick_agents: Sequence[str] = (PLAIN_COUNT, COUNT),
 ) -> list[Condition]:
-    """Create one condition per agent, with about a hundred greedy tests per run.
+    """Create one condition per agent, with about a hundred greedy tests per run. Tuning takes long and is recorded.
 
     Args:
         agents: for each agent by name, the agent and its grid.
@@ -142,9 +143,26 @@ def comparison(
             Training(agent, env, episodes, steps, test_every=max(1, episodes // 100), lanes=lanes),
             grid,
             measure=SUCCESS,
+            recorded=RecordedTogether(partial(fingerprint, agent, env), tuning_only=True),
         )
         for name, (agent, grid) in agents.items()
     ]
+
+
+def fingerprint(agent: LinearAgent, env: Any, setting: Setting) -> dict[str, Any]:
+    """Compute what an agent has learned after a few hundred steps.
+
+    Args:
+        agent: the agent.
+        env: the environment.
+        setting: its fitted numbers.
+
+    Returns:
+        The values of all actions at three observations.
+    """
+    learner = train(agent, env, steps=1200, seeds=[1], settings=[setting]).learner(1)
+    low, high = (np.clip(bounds or (), -1.0, 1.0) for bounds in (learner.spec.low, learner.spec.high))
+    return {"values": [float(value) for share in (0.3, 0.5, 0.6) for value in learner.q(low + share * (high - low))]}
 
 
 FORMS = {"logistic form": (LOGISTIC, PLAIN_LOGISTIC), "count form": (COUNT, PLAIN_COUNT)}  # γ_E > 0, γ_E = 0

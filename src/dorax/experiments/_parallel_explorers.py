@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 from dorax.agents.explorers.presets import preset
@@ -12,6 +13,8 @@ from dorax.agents.tabular import TabularAgent
 from dorax.core import LLL, EValues, Softmax, Spread, Visits
 from dorax.features.specs import LearnedPrototypes, Prototypes
 from dorax.study import figures
+from dorax.study.experiment import Grid, Setting
+from dorax.study.fitting import settings_of
 
 E_DISCOUNT = 0.99  # of E-values, and of values of a bonus
 TURNS, DRAWS, VISITS = "E-values", "E-values, independent draws", "visits"
@@ -21,6 +24,7 @@ TABLE = "table, a single game"
 RND_BONUS, NOVELD, BOOTSTRAPPED, LADDER = "RND", "NovelD", "bootstrapped Q", "ε-greedy"
 RIVALS = (VISITS, E_BONUS, COUNT_BONUS, RND_BONUS, NOVELD, BOOTSTRAPPED, LADDER)
 
+SETTINGS = 24  # of each explorer
 LEARNER = {"learning_rate": (2.5e-4, 1e-3), "trace": (0.65, 0.9)}  # crossed with six values of the explorer's own
 TEMPERATURES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 SCALES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
@@ -32,7 +36,7 @@ class Explorer:
 
     Attributes:
         agent: the agent.
-        own: the numbers of its own to fit, six combinations.
+        own: the numbers of its own to fit, six combinations or twelve.
         line: how it is drawn.
         told: what it is told about the world beyond what the others are.
         learner: the numbers of the learner to fit.
@@ -45,9 +49,26 @@ class Explorer:
     learner: Mapping[str, Sequence[float]] = field(default_factory=lambda: LEARNER)
 
     @property
-    def grid(self) -> dict[str, Sequence[float]]:
-        """All that is fitted: 24 settings."""
-        return {**self.own, **self.learner}
+    def grid(self) -> Grid:
+        """All that is fitted: 24 settings, which are all combinations or, of 48, every other one."""
+        numbers = {**self.own, **self.learner}
+        return numbers if prod(map(len, numbers.values())) <= SETTINGS else half_fraction(numbers)
+
+
+def half_fraction(numbers: Mapping[str, Sequence[float]]) -> list[Setting]:
+    """List every other combination of some numbers: those in which an even number of pairs has its second value.
+
+    Of any two numbers every combination of values is still among them, as long as there are three pairs.
+
+    Args:
+        numbers: values by name, some of them pairs.
+    """
+    chosen: list[Setting] = []
+    for setting in settings_of(numbers):
+        seconds = sum(setting[name] == values[1] for name, values in numbers.items() if len(values) == 2)
+        if seconds % 2 == 0:
+            chosen.append(setting)
+    return chosen
 
 
 def learned_features() -> dict[str, Explorer]:
@@ -87,7 +108,7 @@ def explorers(games: int = 64) -> dict[str, Explorer]:
     blue, orange, green, pink, yellow, light_blue, red, grey = figures.COLOURS[:8]
     prototypes, ladder = Prototypes(), Spread(0.01, 0.1)
     temperature, scale = {"temperature": TEMPERATURES}, {"bonus.scale": SCALES}
-    predicted = {"scale": (0.01, 0.1, 1.0), "share": (0.25, 1.0)}
+    predicted = {"scale": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), "share": (0.25, 1.0)}
 
     def explorer(
         word: str, own: Mapping[str, Sequence[float]], colour: str, line: str = "-", **numbers: Any
@@ -109,5 +130,5 @@ def explorers(games: int = 64) -> dict[str, Explorer]:
         BOOTSTRAPPED: explorer(
             "bootstrapped", {"prior_scale": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)}, red, "-.", heads=games - games // 4
         ),
-        LADDER: explorer("epsilon-greedy", {"first": (0.001, 0.03), "last": (0.1, 0.4, 1.0)}, grey, ":"),
+        LADDER: explorer("epsilon-greedy", {"first": (0.01, 0.1), "last": (0.1, 0.4, 1.0)}, grey, ":"),
     }

@@ -2,7 +2,8 @@
 
 A recorded run cannot be repeated on every machine, but a short one can. `fingerprints.json`, next to the recorded
 runs, holds the outcome of a short run of each condition with the code that made them. While the current code
-gives the same outcome, recorded runs count as current.
+gives the same outcome, recorded runs count as current. `checked.json` beside it holds the outcomes of the code that was
+published last, under a key of code, setting and versions, so that the same code need not run again elsewhere.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 from dorax.core.checks import InvalidInput
 from dorax.files import replacing
 from dorax.study import repository
 from dorax.study.archive import versions
-from dorax.study.experiment import Condition, Experiment
+from dorax.study.experiment import Condition, Experiment, Setting
 from dorax.study.fitting import settings_of
 from dorax.study.identity import key_of
 from dorax.study.results import ConditionResult, Results
@@ -56,6 +58,23 @@ def checked(name: str, experiment: Experiment, results: Results, store: Store, s
     return replace(results, conditions=found)
 
 
+def known(name: str, experiment: Experiment, results: Results, store: Store) -> dict[str, Any]:
+    """Return the outcomes that are known of the current code, under their keys.
+
+    Args:
+        name: name of the experiment.
+        experiment: the experiment.
+        results: its results.
+        store: where computed fingerprints are stored.
+
+    Returns:
+        The outcomes, of the conditions that have recorded runs.
+    """
+    conditions = {condition.name: condition for condition in experiment.conditions(results.size)}
+    paths = [_path(name, conditions[each.name], each, store) for each in results if each.commits]
+    return {path.name: found for path in paths if (found := _outcome(name, path)) is not None}
+
+
 def same(today: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
     """Compare two fingerprints: text exactly, numbers up to `TOLERANCE`.
 
@@ -80,19 +99,39 @@ def _recorded(name: str, result: ConditionResult) -> Mapping[str, Any] | None:
 def _today(
     name: str, condition: Condition, result: ConditionResult, store: Store, say: Callable[[str], None]
 ) -> Mapping[str, Any]:
-    """Return the fingerprint of the current code, from the store or computed now."""
-    compute = condition.fingerprint
-    if compute is None:
+    """Return the fingerprint of the current code: published, from the store, or computed now."""
+    if condition.fingerprint is None:
         raise InvalidInput("the condition has no fingerprint")
-    setting = result.choices["step"].setting if result.choices else settings_of(condition.grid)[0]
-    key = key_of((compute, setting, versions()))
-    path = store.path(name, f"fingerprint {condition.name}", key).with_suffix(".json")
-    if not path.exists():
+    path = _path(name, condition, result, store)
+    found = _outcome(name, path)
+    if found is None:
         say(f"checking recorded runs of {name} by a short run: {condition.name}")
-        today = compute(setting)
+        found = condition.fingerprint(_setting(condition, result))
         with replacing(path) as unfinished:
-            unfinished.write_text(json.dumps(today))
-    return json.loads(path.read_text())
+            unfinished.write_text(json.dumps(found))
+    return found
+
+
+def _path(name: str, condition: Condition, result: ConditionResult, store: Store) -> Path:
+    """Return where the outcome of the current code is stored; the file's name ends in its key."""
+    key = key_of((condition.fingerprint, _setting(condition, result), versions()))
+    return store.path(name, f"fingerprint {condition.name}", key).with_suffix(".json")
+
+
+def _setting(condition: Condition, result: ConditionResult) -> Setting:
+    return result.choices["step"].setting if result.choices else settings_of(condition.grid)[0]
+
+
+def _outcome(name: str, path: Path) -> dict[str, Any] | None:
+    """Return an outcome that was computed before, here or by who published the results."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        pass
+    try:
+        return json.loads((repository.results() / name / "checked.json").read_text()).get(path.name)
+    except (OSError, ValueError):
+        return None
 
 
 def _same_value(today: Any, recorded: Any) -> bool:

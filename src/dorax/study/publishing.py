@@ -11,10 +11,10 @@ from typing import Any
 
 from dorax.core.checks import InvalidInput
 from dorax.files import replacing
-from dorax.study import durations, repository
+from dorax.study import durations, fingerprints, repository
 from dorax.study.experiment import Experiment
 from dorax.study.findings import findings, interval
-from dorax.study.results import NotRun, last_size
+from dorax.study.results import NotRun, last_size, load
 from dorax.study.store import Store
 
 BEGIN, END = "<!-- findings: written by `dorax report --publish` -->", "<!-- end of findings -->"
@@ -31,7 +31,7 @@ def published_claims() -> list[dict[str, Any]]:
 
 
 def publish(experiments: Mapping[str, Experiment], claims: Sequence[Row], store: Store) -> None:
-    """Copy claims, durations and figures of a report into the checkout, and update the README's findings.
+    """Copy claims, durations, figures and fingerprints of a report into the checkout, and update the README's findings.
 
     Published results of experiments that are not in the report are kept.
 
@@ -56,6 +56,10 @@ def publish(experiments: Mapping[str, Experiment], claims: Sequence[Row], store:
     for name in pictures:
         with replacing(repository.ROOT / "docs" / "figures" / f"{name}.png") as unfinished:
             shutil.copyfile(store.folder / "figures" / f"{name}.png", unfinished)
+    for name in new:
+        checked = fingerprints.known(name, experiments[name], load(name, experiments[name], store), store)
+        if checked:
+            _write_json(repository.results() / name / "checked.json", checked)
     with replacing(_readme_path()) as unfinished:
         unfinished.write_text(f"{before}{BEGIN}\n\n{findings_table(experiments, rows)}\n{END}{after}")
 

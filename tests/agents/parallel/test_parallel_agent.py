@@ -21,7 +21,7 @@ from dorax import (
 )  # fmt: skip
 from dorax.core.spreads import for_games
 from dorax.core.turns import actions_in_turns, greedy_actions
-from dorax.envs.simulation import environments
+from dorax.envs.simulation import EnvSpec, environments
 
 E_VALUES = EValues(0.99, learning_rate=0.5)
 
@@ -150,6 +150,17 @@ def test_a_learner_goes_on_in_ones_own_loop_and_from_its_file(id, counter, tmp_p
         np.testing.assert_array_equal(one, other)
     assert len(first) == 24
     assert learner.steps == again.steps
+
+
+def test_in_ones_own_loop_a_time_limit_is_no_end_and_the_next_start_is_not_what_followed():
+    """Three episodes of one step each, in turn: from 0 to 1, cut off there; from 2, worth 0; from 1, worth 1."""
+    available = np.ones((3, 2), bool)
+    agent = small(rule=EpsilonGreedy(0.5), counter=None, rollout=8, minibatches=1, learning_rate=3e-3, discount=0.9)
+    learner = agent.learner(EnvSpec("three", 2, available=available))
+    for _ in range(600):
+        for state, reward, following, terminated in ((0, 0.0, 1, False), (2, 0.0, 2, True), (1, 1.0, 1, True)):
+            learner.observe(state, 0, reward, following, terminated, not terminated)
+    np.testing.assert_allclose([learner.q(state)[0] for state in range(3)], [0.9, 1.0, 0.0], atol=0.05)
 
 
 def test_training_can_go_on(trained):

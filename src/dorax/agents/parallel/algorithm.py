@@ -114,7 +114,7 @@ class ParallelAlgorithm(eqx.Module):
 
     @property
     def sees_starts(self) -> bool:
-        return len(self.explorers) > 0
+        return True
 
     @property
     def parameters(self) -> int:

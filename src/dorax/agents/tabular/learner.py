@@ -68,7 +68,7 @@ class TabularLearner(Learner):
         self.count_table = np.zeros(shape, dtype)
         self.random: Any = np.random.default_rng(seed)
         self._next: tuple[int, int] | None = None
-        self._rows = []  # a table learns from every step
+        self._rows, self._arrived, self._is_over = [], None, True  # a table learns from every step alone
         # Bound once: attribute lookups take microseconds per step. If all actions are available, no mask is needed.
         self._rule, self._learned = agent.rule, agent.learned
         self._has_schedule = has_schedule(agent.rule)
