@@ -35,7 +35,7 @@ EXPERIMENT = Experiment(
     "the count form, are fitted together with the temperature. Two rivals are not in the paper: optimistic Q-learning, "
     "greedy with a fitted initial value, and novelty Q-learning, greedy on the sum of Q and of the values of a bonus "
     "of scale/√visits, which has weights and a discount of its own; visits are counted by the count form with γ_E = 0. "
-    "Agents that fit one number have 8 settings, those that fit two have 16.",
+    "Agents that fit one number have 8 settings, those that fit two have 16. Tuning is recorded.",
     conditions=conditions,
     claims=[
         *_continuous_agents.claims(EPISODES, soon=200),
