@@ -117,5 +117,5 @@ def test_snapshots_of_a_greedy_agent_follow_the_repeated_path():
 
 def test_a_falling_step_function_of_whole_numbers_is_explained_by_them_in_full():
     count = np.asarray([1.0, 1.0, 2.0, 3.0, 3.0])
-    assert missing_knowledge._residual(count, -count) == 0
-    assert missing_knowledge._residual(count, np.asarray([0.0, 2.0, -3.0, -4.0, -4.0])) == 2.0
+    assert missing_knowledge.residual(count, -count) == 0
+    assert missing_knowledge.residual(count, np.asarray([0.0, 2.0, -3.0, -4.0, -4.0])) == 2.0

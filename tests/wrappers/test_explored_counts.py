@@ -53,7 +53,9 @@ def test_in_a_network_counts_of_an_action_taken_again_and_again_rise_above_those
     assert bonuses[-1] < 0.8 * bonuses[0]
 
 
-@pytest.mark.parametrize("features", [PROTOTYPES, *NETWORKS], ids=name_of)
+@pytest.mark.parametrize(
+    "features", [PROTOTYPES, *(pytest.param(each, marks=pytest.mark.slow) for each in NETWORKS)], ids=name_of
+)
 def test_they_go_on_from_a_file_as_if_the_running_episode_had_been_cut_off(features, tmp_path):
     one, again = (Exploration(POINTS, TWO, features=features) for _ in range(2))
     assert len([*walk(one, 75, is_cut=True)]) == 75  # the last portion and the last episode are not complete

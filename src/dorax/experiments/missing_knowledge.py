@@ -180,12 +180,20 @@ def explained(data: xr.Dataset, counter: str) -> np.ndarray:
     for run in range(len(error)):
         is_known = (visits[run] > 0) & (error[run] > SMALLEST_ERROR)
         log_error, count = np.log(error[run][is_known]), counts[run][is_known]
-        shares.append(1 - _residual(count, log_error) / np.sum((log_error - log_error.mean()) ** 2))
+        shares.append(1 - residual(count, log_error) / np.sum((log_error - log_error.mean()) ** 2))
     return np.asarray(shares)
 
 
-def _residual(count: np.ndarray, log_error: np.ndarray) -> float:
-    """Return the residual of the best decreasing function; pairs with equal counts get equal values."""
+def residual(count: np.ndarray, log_error: np.ndarray) -> float:
+    """Compute how much the best decreasing function of the count leaves unexplained.
+
+    Args:
+        count: count of each pair; pairs with equal counts get equal values.
+        log_error: logarithm of the error of each pair.
+
+    Returns:
+        The sum of squared residuals.
+    """
     values, place, weights = np.unique(count, return_inverse=True, return_counts=True)
     means = np.bincount(place, log_error) / weights
     fitted = isotonic_regression(means, weights=weights, increasing=False).x if len(values) > 1 else means
