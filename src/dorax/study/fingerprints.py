@@ -71,8 +71,18 @@ def known(name: str, experiment: Experiment, results: Results, store: Store) -> 
         The outcomes, of the conditions that have recorded runs.
     """
     conditions = {condition.name: condition for condition in experiment.conditions(results.size)}
-    paths = [_path(name, conditions[each.name], each, store) for each in results if each.commits]
-    return {path.name: found for path in paths if (found := _outcome(name, path)) is not None}
+    found: dict[str, Any] = {}
+    for each in results:
+        if not each.commits:
+            continue
+        try:
+            path = _path(name, conditions[each.name], each, store)
+        except (InvalidInput, ImportError):  # a package that it needs is not installed
+            continue
+        outcome = _outcome(name, path)
+        if outcome is not None:
+            found[path.name] = outcome
+    return found
 
 
 def same(today: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
