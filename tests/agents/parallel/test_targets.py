@@ -1,5 +1,6 @@
 """λ-returns of rollouts."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -99,5 +100,5 @@ def test_returns_without_ends_go_on_from_the_start_of_the_next_episode():
 
 
 def test_without_any_start_among_the_rows_the_value_of_the_last_state_is_left():
-    rows = without_ends(Rollout(**(ENDS | {"learns": np.ones((3, 2), bool)})))
+    rows = without_ends(Rollout(**ENDS)._replace(learns=jnp.ones((3, 2), bool)))
     np.testing.assert_array_equal(rows.next_value, [[2, 10], [2, 20], [3, 30]])
