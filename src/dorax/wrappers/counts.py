@@ -20,10 +20,69 @@ from dorax.core.counters import EValues, Visits
 from dorax.features.specs import Features, HashedCodes, KWinners
 from dorax.wrappers.count_table import CountTable, Transition
 from dorax.wrappers.features import Keys, default_features, make_coder, takes_smallest
-from dorax.wrappers.spaces import Enumeration, enumerate_actions, fingerprint, in_one_line, unbatched
+from dorax.wrappers.spaces import enumerate_actions, fingerprint, in_one_line, unbatched
 
 
-class GeneralizedCounts:
+class CountsOfSpaces:
+    """What counts of the actions and observations of some spaces have in common, wherever they are stored.
+
+    Args:
+        observation_space: of a single environment.
+        action_space: of a single environment; a count is kept for each action.
+        num_envs: the number of environments that run in parallel.
+        counter: counts visits.
+        features: how counts are stored.
+        seed: seeds what is random in them.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        num_envs: int,
+        counter: EValues | Visits,
+        features: Any,
+        seed: int,
+    ) -> None:
+        self.observation_space, self.action_space, self.num_envs = observation_space, action_space, num_envs
+        self.counter, self.features, self._seed = counter, features, seed
+        self.learning_rate, self._discount = rate_and_discount(counter)
+        self.num_actions, self._index_of = enumerate_actions(action_space)
+        self._current: list[Any] = [None] * num_envs  # where the running episodes are
+        self._pending: list[Any] = [None] * num_envs  # visits that wait for the next action
+
+    def action_index(self, action: Any) -> int:
+        """Return the index of an action among all actions, from 0.
+
+        Args:
+            action: an element of the action space.
+        """
+        index = self._index_of(action)
+        if not 0 <= index < self.num_actions:
+            raise InvalidInput(f"the action is {in_one_line(action)}; allowed: one of {in_one_line(self.action_space)}")
+        return index
+
+    @property
+    def what(self) -> dict[str, str]:
+        """What must agree before saved counts can be loaded."""
+        return {
+            "observations": in_one_line(self.observation_space),
+            "actions": in_one_line(self.action_space),
+            "bounds": fingerprint(self.observation_space) + fingerprint(self.action_space),
+            "features": " ".join(str(self.features).split()),
+            "counter": f"discount {self._discount}, learning rate {self.learning_rate}",
+            "seed": str(self._seed),
+        }
+
+    def _here(self, env_index: int) -> Any:
+        """Return where the running episode of an environment is."""
+        here = self._current[env_index]
+        if here is None:
+            raise InvalidInput(f"environment {env_index} has no episode; allowed: visit after begin(observation)")
+        return here
+
+
+class GeneralizedCounts(CountsOfSpaces):
     """Generalized visit counts of state-action pairs, for one environment or for several that share their counts.
 
     Args:
@@ -54,18 +113,12 @@ class GeneralizedCounts:
         features: Features | None = None,
         seed: int = 0,
     ) -> None:
-        self.observation_space, self.action_space, self.num_envs = observation_space, action_space, num_envs
-        self.counter = counter
-        self.learning_rate, self._discount = rate_and_discount(counter)
-        self.features = default_features(observation_space) if features is None else features
-        self.num_actions, self._index_of = enumerate_actions(action_space)
-        self._seed = seed
+        features = default_features(observation_space) if features is None else features
+        super().__init__(observation_space, action_space, num_envs, counter, features, seed)
         self._coder = make_coder(observation_space, self.features, seed)
         self._table = CountTable(
             self.num_actions, self.learning_rate, self._discount, takes_smallest=takes_smallest(self.features)
         )
-        self._current: list[Keys | None] = [None] * num_envs
-        self._pending: list[Transition | None] = [None] * num_envs
 
     def of(self, observations: Any) -> np.ndarray:
         """Return the counts of all actions in the given states.
@@ -127,9 +180,7 @@ class GeneralizedCounts:
             The count of the visited pair after this visit, provisional unless the episode ended; if the step is
             not counted, the count as it was.
         """
-        keys = self._current[env_index]
-        if keys is None:
-            raise InvalidInput(f"environment {env_index} has no episode; allowed: visit after begin(observation)")
+        keys: Keys = self._here(env_index)
         index = self.action_index(action)
         next_keys = (self._coder.visit if is_counted else self._coder.keys)(next_observation)
         self._current[env_index] = next_keys
@@ -147,14 +198,6 @@ class GeneralizedCounts:
         self._coder.observe(next_observation)
         self._merge()
         return count
-
-    def action_index(self, action: Any) -> int:
-        """Return the index of an action among all actions, from 0.
-
-        Args:
-            action: an element of the action space.
-        """
-        return action_index(self.action_space, Enumeration(self.num_actions, self._index_of), action)
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
         """Return generalized counts and visits, one row per visited entry (state or tile), one column per action."""
@@ -182,14 +225,8 @@ class GeneralizedCounts:
     @property
     def what(self) -> dict[str, str]:
         """What must agree before saved counts can be loaded."""
-        return {
-            "observations": in_one_line(self.observation_space),
-            "actions": in_one_line(self.action_space),
-            "bounds": fingerprint(self.observation_space) + fingerprint(self.action_space),
-            "features": str(self.features),
-            "counter": f"discount {self._discount}, learning rate {self.learning_rate}",
-            "seed": str(self._seed) if isinstance(self.features, KWinners | HashedCodes) else "any",
-        }
+        is_random = isinstance(self.features, KWinners | HashedCodes)
+        return super().what | ({} if is_random else {"seed": "any"})
 
     def _keys_of(self, observations: Any) -> Iterator[Keys]:
         return map(self._coder.keys, unbatched(self.observation_space, observations))
@@ -216,23 +253,6 @@ class GeneralizedCounts:
         if pending is not None:
             self._table.update(pending)
         self._pending[env_index] = None
-
-
-def action_index(space: spaces.Space[Any], actions: Enumeration, action: Any) -> int:
-    """Return the index of an action among all actions, from 0.
-
-    Args:
-        space: the action space.
-        actions: its elements.
-        action: an element.
-
-    Raises:
-        InvalidInput: if it is none.
-    """
-    index = actions.index_of(action)
-    if not 0 <= index < actions.size:
-        raise InvalidInput(f"the action is {in_one_line(action)}; allowed: one of {in_one_line(space)}")
-    return index
 
 
 def rate_and_discount(counter: EValues | Visits) -> tuple[float, float]:

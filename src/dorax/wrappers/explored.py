@@ -24,10 +24,10 @@ from dorax.core.checks import InvalidInput
 from dorax.core.counters import EValues, Visits
 from dorax.core.counts import mean_count
 from dorax.features.specs import CountNetwork, LearnedPrototypes, RandomStart
-from dorax.wrappers.counts import action_index, rate_and_discount
+from dorax.wrappers.counts import CountsOfSpaces
 from dorax.wrappers.features import box_of, index_key
 from dorax.wrappers.inputs import Scaled
-from dorax.wrappers.spaces import Enumeration, enumerate_actions, enumeration, fingerprint, in_one_line, unbatched
+from dorax.wrappers.spaces import enumeration, unbatched
 
 
 class Taken(NamedTuple):
@@ -46,7 +46,7 @@ class Taken(NamedTuple):
     terminated: bool
 
 
-class ExploredCounts:
+class ExploredCounts(CountsOfSpaces):
     """`GeneralizedCounts` by networks or learned features, with the explorers of `dorax.ParallelAgent`.
 
     A visit is learned from when the next action is known, and the network learns from several visits at a time. Where
@@ -78,18 +78,13 @@ class ExploredCounts:
         features: CountNetwork | RandomStart | LearnedPrototypes,
         seed: int = 0,
     ) -> None:
-        self.observation_space, self.action_space, self.num_envs = observation_space, action_space, num_envs
-        self.counter, self.features, self._seed = counter, features, seed
-        self.learning_rate, self._discount = rate_and_discount(counter)
-        self.num_actions, self._index_of = enumerate_actions(action_space)
+        super().__init__(observation_space, action_space, num_envs, counter, features, seed)
         inputs, self._seen = _inputs(observation_space, features)
         described = EValues(self._discount, learning_rate=self.learning_rate, features=features)
         self._explorer = explorer_of_one(described, _count, inputs, self.num_actions, every=1)
         self._key = jax.random.key(np.uint32(seed))
         self._state: Any = eqx.filter_jit(self._explorer.init)(self._key)
         self._visits = 0
-        self._current: list[Any] = [None] * num_envs
-        self._pending: list[Taken | None] = [None] * num_envs
 
     def of(self, observations: Any) -> np.ndarray:
         """Return the counts of all actions in the given states.
@@ -151,9 +146,7 @@ class ExploredCounts:
             The count of the visited pair after this visit, with the mean of E over the actions that may follow; if the
             step is not counted, the count as it was.
         """
-        x = self._current[env_index]
-        if x is None:
-            raise InvalidInput(f"environment {env_index} has no episode; allowed: visit after begin(observation)")
+        x = self._here(env_index)
         index, next_x = self.action_index(action), self._seen(next_observation)
         self._current[env_index] = next_x
         self._learn_pending(env_index, index if is_counted else None)
@@ -165,14 +158,6 @@ class ExploredCounts:
         if terminated or truncated:
             self._learn_pending(env_index)
         return mean_count(np.asarray(counts, np.float64).tolist(), self.learning_rate)
-
-    def action_index(self, action: Any) -> int:
-        """Return the index of an action among all actions, from 0.
-
-        Args:
-            action: an element of the action space.
-        """
-        return action_index(self.action_space, Enumeration(self.num_actions, self._index_of), action)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return everything that was learned, to be saved. Running episodes are treated as truncated."""
@@ -195,18 +180,6 @@ class ExploredCounts:
             raise ValueError("the arrays have other shapes than those of these features")
         self._state, self._visits = jax.tree.unflatten(structure, new), int(arrays["visits"])
         self._pending = [None] * self.num_envs
-
-    @property
-    def what(self) -> dict[str, str]:
-        """What must agree before saved counts can be loaded."""
-        return {
-            "observations": in_one_line(self.observation_space),
-            "actions": in_one_line(self.action_space),
-            "bounds": fingerprint(self.observation_space) + fingerprint(self.action_space),
-            "features": " ".join(str(self.features).split()),
-            "counter": f"discount {self._discount}, learning rate {self.learning_rate}",
-            "seed": str(self._seed),
-        }
 
     def _learn_pending(self, env_index: int, next_action: int | None = None) -> None:
         """Learn from the last step of an environment; without a next action, after one drawn uniformly."""
