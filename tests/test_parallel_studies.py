@@ -17,10 +17,12 @@ from dorax.agents.tabular import TabularAgent
 from dorax.core import LLL, EValues, InvalidInput, Softmax
 from dorax.experiments import _parallel as parallel
 from dorax.experiments import deep_sea_on_cpu, deep_sea_parts, few_episodes, one_setting
-from dorax.experiments._parallel_explorers import LADDER, TURNS, VISITS, explorers, half_fraction
+from dorax.experiments._parallel_explorers import LADDER, TABLE, TURNS, VISITS, explorers, half_fraction
 from dorax.experiments._parallel_study import condition
+from dorax.experiments.deep_seas import agents
 from dorax.mdps.solve import greedy_policy, optimal_return, start_values
 from dorax.study import figures
+from dorax.study.archive import Archive
 from dorax.study.claims import judged
 from dorax.study.experiment import FULL, Job
 from dorax.study.fitting import settings_of
@@ -82,9 +84,13 @@ def test_names_of_conditions_and_texts_of_claims_are_unique():
         assert len(set(names)) == len(names)
 
 
-def test_a_full_run_needs_a_gpu_and_says_so():
+def test_a_full_run_needs_a_gpu_unless_it_may_run_anywhere(tmp_path):
+    archive = Archive("deep_seas", FULL, Store(tmp_path))
+    network, table = (condition(name, agents()[name], parallel.sea(20)) for name in (TURNS, TABLE))
     with pytest.raises(InvalidInput, match=r"^deep_seas needs a GPU, and JAX finds none; allowed: --quick"):
-        parallel.check_gpu("deep_seas")
+        archive.check_machine(network, anywhere=False)
+    archive.check_machine(network, anywhere=True)
+    archive.check_machine(table, anywhere=False)
 
 
 def test_records_without_a_finished_greedy_game_repeat_the_one_before():
@@ -128,7 +134,7 @@ def test_a_run_on_finite_worlds_records_the_exact_return_of_every_seeds_greedy_p
 
 
 def test_a_condition_is_recorded_whole():
-    made = condition("deep_seas", TURNS, explorers()[TURNS], parallel.sea(20))
+    made = condition(TURNS, explorers()[TURNS], parallel.sea(20))
     assert made.is_recorded
     assert made.records(is_tuning=True)
 

@@ -54,6 +54,8 @@ class Run:
     """Remove stored results, ignore recorded ones, and run everything again."""
     keep_replay: bool = False
     """Include replay buffers in checkpoints. They take gigabytes, but a resumed run need not refill them."""
+    anywhere: bool = False
+    """Run studies that are meant for a GPU without one, too. They may take days."""
 
     def __call__(self) -> None:
         experiments = _experiments()
@@ -358,7 +360,7 @@ def _run(experiments: dict[str, Experiment], options: Run) -> dict[str, Results]
     store = Store(options.out)
     expected = expected_seconds(experiments)
     total, done = sum(expected.values()), 0.0
-    run_options = RunOptions(options.fresh, options.keep_replay)
+    run_options = RunOptions(options.fresh, options.keep_replay, options.anywhere)
     results: dict[str, Results] = {}
     if not options.quick and not any(experiment.is_recorded for experiment in experiments.values()):
         what = _counted(len(experiments), "experiment")

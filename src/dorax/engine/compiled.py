@@ -132,7 +132,9 @@ class CompiledRun:
 
         def advance(lanes: Lane, blocks: int) -> Lane:
             number = jnp.asarray(blocks, jnp.int32)
-            return run_blocks(program, lanes, number, recording=self._recording, mesh=self._layout.mesh)
+            return run_blocks(
+                program, lanes, number, recording=self._recording, mesh=self._layout.mesh, at_once=self._layout.at_once
+            )
 
         def is_running(lanes: Lane) -> bool:
             return bool(np.any(has_work(lanes, limits)))

@@ -57,7 +57,15 @@ class Program(NamedTuple):
 
 
 @eqx.filter_jit(donate="all-except-first")
-def run_blocks(program: Program, lanes: Lane, blocks: Int[Array, ""], *, recording: Recording, mesh: Mesh) -> Lane:
+def run_blocks(
+    program: Program,
+    lanes: Lane,
+    blocks: Int[Array, ""],
+    *,
+    recording: Recording,
+    mesh: Mesh,
+    at_once: int | None = None,
+) -> Lane:
     """Run every lane for some blocks of steps. Each device runs its own share of the lanes.
 
     Args:
@@ -66,6 +74,7 @@ def run_blocks(program: Program, lanes: Lane, blocks: Int[Array, ""], *, recordi
         blocks: maximum number of blocks.
         recording: what is recorded.
         mesh: the devices.
+        at_once: number of lanes that a device runs side by side, while its others wait; by default all of them.
 
     Returns:
         The lanes after these blocks.
@@ -86,15 +95,31 @@ def run_blocks(program: Program, lanes: Lane, blocks: Int[Array, ""], *, recordi
             agent = eqx.combine(numbers, structure)
             return Setup(agent.algorithm(whole), whole, probes, limits, recording)
 
-        def one_block(carry: tuple[Any, Lane]) -> tuple[Any, Lane]:
-            done, lanes = carry
-            return done + 1, _block(setup_of, numbers, own, keys, lanes)
+        def run_some(some: tuple[Any, Any, Any, Lane]) -> Lane:
+            numbers, own, keys, lanes = some
 
-        def is_needed(carry: tuple[Any, Lane]) -> Any:
-            done, lanes = carry
-            return (done < blocks) & jnp.any(jax.vmap(has_work, in_axes=(0, None))(lanes, limits))
+            def one_block(carry: tuple[Any, Lane]) -> tuple[Any, Lane]:
+                done, lanes = carry
+                return done + 1, _block(setup_of, numbers, own, keys, lanes)
 
-        return jax.lax.while_loop(is_needed, one_block, (jnp.zeros((), jnp.int32), lanes))[1]
+            def is_needed(carry: tuple[Any, Lane]) -> Any:
+                done, lanes = carry
+                return (done < blocks) & jnp.any(jax.vmap(has_work, in_axes=(0, None))(lanes, limits))
+
+            return jax.lax.while_loop(is_needed, one_block, (jnp.zeros((), jnp.int32), lanes))[1]
+
+        if at_once is None or at_once == len(lanes.is_running):
+            return run_some((numbers, own, keys, lanes))
+
+        def run_next(i: Any, lanes: Lane) -> Lane:
+            first = i * at_once
+            chosen = jax.tree.map(
+                lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, at_once), (numbers, own, keys, lanes)
+            )
+            ran = run_some(chosen)
+            return jax.tree.map(lambda all, new: jax.lax.dynamic_update_slice_in_dim(all, new, first, 0), lanes, ran)
+
+        return jax.lax.fori_loop(0, len(lanes.is_running) // at_once, run_next, lanes)
 
     return run(numbers, shared, own, program.limits, program.keys, lanes, blocks)
 

@@ -78,7 +78,7 @@ class Need(NamedTuple):
         shapes = jax.tree.map(lambda leaf: leaf.update(sharding=layout.sharding), lanes)
 
         def run(program: Program, lanes: Lane, blocks: Any) -> Lane:
-            return run_blocks(program, lanes, blocks, recording=recording, mesh=layout.mesh)
+            return run_blocks(program, lanes, blocks, recording=recording, mesh=layout.mesh, at_once=layout.at_once)
 
         traced = eqx.filter_make_jaxpr(run)(program, shapes, jax.ShapeDtypeStruct((), jnp.int32))[0]
         share = _share_of_device(traced.jaxpr)

@@ -25,6 +25,8 @@ Lanes = TypeVar("Lanes")
 
 LANES_PER_DEVICE = 16  # the number of lanes is a multiple, so that all lanes run the same vectorized code
 CHUNK_SECONDS = 0.5
+CACHE = 1 << 23  # bytes of a core's cache for the networks of its lanes
+_BYTES_PER_WEIGHT = 12  # with the two averages of Adam
 FIRST_BLOCKS = 16  # of the first chunk; then the number follows the clock
 
 
@@ -37,6 +39,7 @@ class Layout(NamedTuple):
         keys: random key of each lane.
         is_wanted: whether a lane was requested; the others are padding and never run.
         mesh: the devices.
+        at_once: number of lanes that a device runs side by side, while its others wait; None for all of them.
     """
 
     agents: Any
@@ -44,6 +47,7 @@ class Layout(NamedTuple):
     keys: PRNGKeyArray
     is_wanted: Bool[Array, " lanes"]
     mesh: Mesh
+    at_once: int | None = None
 
     @property
     def sharding(self) -> NamedSharding:
@@ -52,7 +56,13 @@ class Layout(NamedTuple):
 
 
 def lay_out(
-    agents: Any, own_env: Any, settings: int, seeds: Sequence[int], least: int, is_padded: bool = True
+    agents: Any,
+    own_env: Any,
+    settings: int,
+    seeds: Sequence[int],
+    least: int,
+    is_padded: bool = True,
+    weights: int = 0,
 ) -> Layout:
     """Lay out one lane for every seed and setting. The number of lanes is padded; padding lanes never run.
 
@@ -62,14 +72,18 @@ def lay_out(
         settings: number of settings.
         seeds: the seeds.
         least: minimum number of lanes.
-        is_padded: whether each device gets a multiple of `LANES_PER_DEVICE`; otherwise all get the same number.
+        is_padded: whether each device gets a multiple of `LANES_PER_DEVICE`; otherwise all get the same number, and
+            CPUs run only as many side by side as fit into their caches.
+        weights: number of weights of a lane's network.
 
     Returns:
         The layout.
     """
     mesh = Mesh(np.array(jax.devices()), ("lane",))
     wanted = settings * len(seeds)
-    multiple = (LANES_PER_DEVICE if is_padded else 1) * mesh.size
+    is_cpu = mesh.devices.flat[0].platform == "cpu"
+    at_once = _at_once(-(-wanted // mesh.size), weights) if is_cpu and not is_padded else None
+    multiple = (LANES_PER_DEVICE if is_padded else at_once or 1) * mesh.size
     lane = np.arange(-(-max(wanted, least) // multiple) * multiple)
     # Settings vary fastest, so that the lanes of a slow setting are spread over all devices.
     setting_of_lane, seed_of_lane = lane % settings, np.minimum(lane // settings, len(seeds) - 1)
@@ -80,7 +94,13 @@ def lay_out(
     keys = jax.vmap(jax.random.key)(jnp.asarray(np.asarray(seeds, np.uint32)[seed_of_lane]))
     sharding = NamedSharding(mesh, P("lane"))
     numbers, own, keys, is_wanted = jax.device_put((numbers, own, keys, lane < wanted), sharding)
-    return Layout(eqx.combine(numbers, structure), eqx.combine(own, own_structure), keys, is_wanted, mesh)
+    return Layout(eqx.combine(numbers, structure), eqx.combine(own, own_structure), keys, is_wanted, mesh, at_once)
+
+
+def _at_once(lanes: int, weights: int) -> int:
+    """Return how many lanes of a CPU should run side by side, so that their networks stay in its cache."""
+    fitting = max(2, CACHE // max(1, weights * _BYTES_PER_WEIGHT))
+    return -(-lanes // max(1, round(lanes / fitting)))
 
 
 def in_chunks(

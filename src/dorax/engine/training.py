@@ -170,7 +170,8 @@ def train(
     algorithm = agent.algorithm(world.spec)  # raises on invalid combinations before anything is compiled
     agents = stacked(agent, variants)
     watching = _probes(agents, world, episodes, steps, until, maps, probes)
-    layout = lay_out(agents, world.own, len(variants), chosen, lanes, is_padded)
+    weights = getattr(algorithm, "parameters", 0)
+    layout = lay_out(agents, world.own, len(variants), chosen, lanes, is_padded, weights)
     limits = _limits(episodes, steps, 0 if start is None else start.steps)
     program = Program(layout.agents, world.shared, layout.own_env, watching, limits, layout.keys)
     pauses = test_every is not None or any(probe.marks is not None for probe in watching)
@@ -196,8 +197,8 @@ def train(
     data = dataset(recorded, watching, recording, episodes, variants, chosen, world.spec.name)
     data = _with_snapshots(data, watching, snapshots, shape).transpose("setting", "seed", ...)
     data = with_words(data if settings is not None else data.isel(setting=0, drop=True))
-    if hasattr(algorithm, "parameters"):
-        data.attrs["parameters"] = algorithm.parameters
+    if weights:
+        data.attrs["parameters"] = weights
     return Result(data, world.spec, variants, _trained(agent, ended, limits, variants, chosen, kept))
 
 

@@ -13,7 +13,6 @@ import xarray as xr
 from dorax import mdps
 from dorax.agents.parallel import ParallelAgent
 from dorax.agents.tabular import TabularAgent
-from dorax.core.checks import InvalidInput
 from dorax.engine.policy_values import GreedyValue
 from dorax.engine.resuming import SharedFolder
 from dorax.engine.training import train
@@ -42,7 +41,6 @@ class World:
         worst: return that counts as nothing.
         has_own: whether every seed has its own environment.
         is_exact: whether returns of the greedy policy are computed exactly; else those of greedy games are averaged.
-        states: number of states that finite MDPs are padded to, so that those of any size share a compiled program.
     """
 
     name: str
@@ -52,7 +50,6 @@ class World:
     worst: float = 0.0
     has_own: bool = True
     is_exact: bool = False
-    states: int = 1
 
     def envs(self, seeds: Sequence[int]) -> Any:
         """Make the environments of some seeds.
@@ -72,9 +69,8 @@ def sea(size: int) -> World:
     Args:
         size: number of rows.
     """
-    largest = max(SEA_STEPS) ** 2
     steps = SEA_STEPS.get(size, 1000 * size**2)
-    return World(f"deep sea of {size}", partial(_sea, size), steps, is_exact=True, states=largest)
+    return World(f"deep sea of {size}", partial(_sea, size), steps, is_exact=True)
 
 
 def _sea(size: int, seed: int) -> MDP:
@@ -176,7 +172,7 @@ class ParallelRun:
             probes = [GreedyValue.of(envs, 1.0, every, world.steps, settings=len(settings))]
         data = train(
             self.agent, envs, steps=world.steps, settings=settings, seeds=seeds, probes=probes, learners=[],
-            states=world.states, progress=job, folder=SharedFolder(job.scratch),
+            progress=job, folder=SharedFolder(job.scratch),
         ).data  # fmt: skip
         if world.is_exact:
             exact = data[["snapshot_step", "greedy_value"]].drop_vars("snapshot").rename(snapshot="record")
@@ -240,15 +236,3 @@ def is_solved(data: xr.Dataset) -> np.ndarray:
     curve = lost(data).values
     last = max(1, round(LAST * curve.shape[-1]))
     return curve[..., -last:].mean(axis=-1) <= LOST.threshold
-
-
-def check_gpu(name: str) -> None:
-    """Raise `InvalidInput` unless there is a GPU.
-
-    Args:
-        name: name of the experiment.
-    """
-    import jax
-
-    if jax.default_backend() == "cpu":
-        raise InvalidInput(f"{name} needs a GPU, and JAX finds none; allowed: --quick, a short run on any machine")

@@ -15,7 +15,7 @@ from dorax import mdps
 from dorax.agents.parallel import ParallelAgent
 from dorax.agents.tabular import TabularAgent
 from dorax.engine.training import train
-from dorax.experiments._parallel import LOST, ParallelRun, World, check_gpu, is_solved, lost, sea
+from dorax.experiments._parallel import LOST, ParallelRun, World, is_solved, lost, sea
 from dorax.experiments._parallel_explorers import Explorer
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, Estimator
@@ -43,7 +43,6 @@ def name_of(explorer: str, world: str) -> str:
 
 
 def condition(
-    experiment: str,
     name: str,
     explorer: Explorer,
     world: World,
@@ -53,27 +52,22 @@ def condition(
     """Make the condition of one explorer in one world.
 
     Args:
-        experiment: name of the experiment.
         name: name of the explorer.
         explorer: the explorer.
         world: the world.
         fitted: tuning runs of other worlds that choose its setting; by default it has its own.
         ties: tuning runs that decide where these are all equal.
     """
-    check = _runs_anywhere if isinstance(explorer.agent, TabularAgent) else partial(check_gpu, experiment)
+    needs_gpu = not isinstance(explorer.agent, TabularAgent)
     return Condition(
         name_of(name, world.name),
         ParallelRun(explorer.agent, world),
         {} if fitted else explorer.grid,
         measure=LOST,
-        recorded=RecordedTogether(partial(fingerprint, explorer.agent), check_machine=check),
+        recorded=RecordedTogether(partial(fingerprint, explorer.agent), needs_gpu=needs_gpu),
         fitted=fitted,
         ties=ties,
     )
-
-
-def _runs_anywhere() -> None:
-    pass
 
 
 def on_small_seas(experiment: str, name: str, explorer: Explorer) -> list[Fitted]:
@@ -86,7 +80,7 @@ def on_small_seas(experiment: str, name: str, explorer: Explorer) -> list[Fitted
         name: name of the explorer.
         explorer: the explorer.
     """
-    return [Fitted(experiment, condition(experiment, name, explorer, sea(rows))) for rows in SMALL_SEAS]
+    return [Fitted(experiment, condition(name, explorer, sea(rows))) for rows in SMALL_SEAS]
 
 
 def quick_conditions(chosen: dict[str, Explorer], worlds: Sequence[str]) -> list[Condition]:
@@ -99,7 +93,7 @@ def quick_conditions(chosen: dict[str, Explorer], worlds: Sequence[str]) -> list
     made: list[Condition] = []
     for name, explorer in chosen.items():
         for world in worlds:
-            run = ParallelRun(small(explorer.agent), replace(sea(QUICK_SEA), name=world, steps=QUICK_STEPS, states=1))
+            run = ParallelRun(small(explorer.agent), replace(sea(QUICK_SEA), name=world, steps=QUICK_STEPS))
             made.append(Condition(name_of(name, world), run, measure=LOST))
     return made
 

@@ -27,7 +27,7 @@ from dorax.study.experiment import Condition, Experiment, Size, Table
 from dorax.study.results import Results
 
 # The sea is not padded to the size of larger ones: on a CPU the first layer of the network would take most of the time.
-SEA = replace(sea(20), steps=200_000, states=1)
+SEA = replace(sea(20), steps=200_000)
 
 
 def explorers() -> dict[str, Explorer]:

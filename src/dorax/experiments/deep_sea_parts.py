@@ -8,6 +8,7 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
+from dorax.experiments import deep_seas
 from dorax.experiments._parallel import sea
 from dorax.experiments._parallel_explorers import DRAWS, TURNS, VISITS, Explorer, explorers
 from dorax.experiments._parallel_study import (
@@ -71,14 +72,20 @@ def conditions(size: Size) -> list[Condition]:
         return quick_conditions(
             {name: chosen[name] for name in (TURNS, without_greedy(TURNS))}, [WORLDS[20].name, WORLDS[40].name]
         )
-    tuned = {
-        name: condition(NAME, name, explorer, WORLDS[20], ties=on_small_seas(NAME, name, explorer))
-        for name, explorer in chosen.items()
-    }
-    larger = [
-        condition(NAME, name, explorer, WORLDS[40], [Fitted(NAME, tuned[name])]) for name, explorer in chosen.items()
-    ]
-    return [*tuned.values(), *larger]
+    made: list[Condition] = []
+    for rows, world in WORLDS.items():
+        for name, explorer in chosen.items():
+            tuned = _tuned(name, explorer)
+            is_own = rows == 20 and tuned.experiment == NAME
+            made.append(tuned.condition if is_own else condition(name, explorer, world, [tuned]))
+    return made
+
+
+def _tuned(name: str, explorer: Explorer) -> Fitted:
+    """Return the tuning runs of an agent on the sea of 20: of agents of the deep seas, those that were made there."""
+    if name in explorers():
+        return deep_seas.tuned_on_sea(name, explorer)
+    return Fitted(NAME, condition(name, explorer, WORLDS[20], ties=on_small_seas(NAME, name, explorer)))
 
 
 def draw(results: Results, figure: Figure) -> None:

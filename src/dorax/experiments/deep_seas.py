@@ -52,7 +52,7 @@ def conditions(size: Size) -> list[Condition]:
     for rows in SEAS:
         for name, explorer in chosen.items():
             tuned = tuned_on_sea(name, explorer)
-            made.append(tuned.condition if rows == 20 else condition(NAME, name, explorer, sea(rows), [tuned]))
+            made.append(tuned.condition if rows == 20 else condition(name, explorer, sea(rows), [tuned]))
     return made
 
 
@@ -68,7 +68,7 @@ def tuned_on_sea(name: str, explorer: Explorer) -> Fitted:
         name: name of the explorer.
         explorer: the explorer.
     """
-    return Fitted(NAME, condition(NAME, name, explorer, TUNED, ties=on_small_seas(NAME, name, explorer)))
+    return Fitted(NAME, condition(name, explorer, TUNED, ties=on_small_seas(NAME, name, explorer)))
 
 
 def draw(results: Results, figure: Figure) -> None:

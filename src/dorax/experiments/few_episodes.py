@@ -71,7 +71,7 @@ def conditions(size: Size) -> list[Condition]:
         )
     tuned = {name: tuned_on_sea(TURNS, explorers()[TURNS]) for name in VARIANTS}
     tuned[TABLE] = tuned_on_sea(TABLE, chosen[TABLE])
-    return [condition(NAME, name, chosen[name], world(rows), [tuned[name]]) for rows in SEAS for name in chosen]
+    return [condition(name, chosen[name], world(rows), [tuned[name]]) for rows in SEAS for name in chosen]
 
 
 def draw(results: Results, figure: Figure) -> None:

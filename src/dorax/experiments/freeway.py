@@ -138,17 +138,9 @@ def _condition(name: str, seeds: Sequence[int], priority: int, size: Size) -> Co
         seeds,
         priority,
         partial(fingerprint, name),
-        check_gpu if size.is_full else lambda: None,
+        needs_gpu=size.is_full,
     )
     return Condition(name, partial(train, name, size), recorded=recorded)
-
-
-def check_gpu() -> None:
-    """Raise `InvalidInput` unless there is a GPU."""
-    import jax
-
-    if jax.default_backend() == "cpu":
-        raise InvalidInput("freeway needs a GPU, and JAX finds none; allowed: --quick, a short run on any machine")
 
 
 def identity(name: str, size: Size, setting: Setting, seed: int) -> dict[str, Any]:

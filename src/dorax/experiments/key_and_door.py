@@ -66,7 +66,7 @@ def conditions(size: Size) -> list[Condition]:
     chosen = agents()
     if not size.is_full:
         return quick_conditions({name: chosen[name] for name in (TURNS, with_replay(TURNS))}, [WORLD.name])
-    return [condition(NAME, name, explorer, WORLD) for name, explorer in chosen.items()]
+    return [condition(name, explorer, WORLD) for name, explorer in chosen.items()]
 
 
 def draw(results: Results, figure: Figure) -> None:

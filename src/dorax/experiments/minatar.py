@@ -39,8 +39,8 @@ def conditions(size: Size) -> list[Condition]:
     if not size.is_full:
         return quick_conditions({name: chosen[name] for name in (TURNS, LADDER)}, WORLDS)
     breakout, freeway = worlds()
-    tuned = [condition(NAME, name, explorer, breakout) for name, explorer in chosen.items()]
-    held_out = [condition(NAME, name, each, freeway, [tuned_on_breakout(name, each)]) for name, each in chosen.items()]
+    tuned = [condition(name, explorer, breakout) for name, explorer in chosen.items()]
+    held_out = [condition(name, each, freeway, [tuned_on_breakout(name, each)]) for name, each in chosen.items()]
     return [*tuned, *held_out]
 
 
@@ -51,7 +51,7 @@ def tuned_on_breakout(name: str, explorer: Explorer) -> Fitted:
         name: name of the explorer.
         explorer: the explorer.
     """
-    return Fitted(NAME, condition(NAME, name, explorer, worlds()[0]))
+    return Fitted(NAME, condition(name, explorer, worlds()[0]))
 
 
 def last_quarter(results: Results, name: str) -> np.ndarray:

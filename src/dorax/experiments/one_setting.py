@@ -40,7 +40,7 @@ def conditions(size: Size) -> list[Condition]:
     made: list[Condition] = []
     for name, explorer in chosen.items():
         fitted = [tuned_on_sea(name, explorer), tuned_on_car(name, explorer), tuned_on_breakout(name, explorer)]
-        made += [condition(NAME, name, explorer, world, fitted) for world in worlds()]
+        made += [condition(name, explorer, world, fitted) for world in worlds()]
     return made
 
 

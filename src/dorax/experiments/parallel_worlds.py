@@ -56,11 +56,11 @@ def conditions(size: Size) -> list[Condition]:
             if world == CAR:
                 made.append(on_car.condition)
             else:
-                made.append(condition(NAME, name, explorer, world, [on_car] if world == acrobot() else fitted))
+                made.append(condition(name, explorer, world, [on_car] if world == acrobot() else fitted))
     for name, explorer in learned_features().items():
         without = TURNS if name == LEARNED else VISITS
         fitted = [tuned_on_sea(without, chosen[without])]
-        made += [condition(NAME, name, explorer, dense_sea(20, strength), fitted) for strength in STRENGTHS]
+        made += [condition(name, explorer, dense_sea(20, strength), fitted) for strength in STRENGTHS]
     return made
 
 
@@ -72,7 +72,7 @@ def tuned_on_car(name: str, explorer: Explorer) -> Fitted:
         explorer: the explorer.
     """
     on_sea = tuned_on_sea(name, explorer)
-    return Fitted(NAME, condition(NAME, name, explorer, CAR, ties=[on_sea, *on_sea.condition.ties]))
+    return Fitted(NAME, condition(name, explorer, CAR, ties=[on_sea, *on_sea.condition.ties]))
 
 
 def shown_explorers() -> dict[str, Explorer]:

@@ -24,6 +24,7 @@ from typing import Any, cast
 
 import xarray as xr
 
+from dorax.core.checks import InvalidInput
 from dorax.files import claiming
 from dorax.study import measures, repository
 from dorax.study.experiment import FIRST_TUNING_SEED, Condition, Job, Progress, Recorded, Setting, Size
@@ -148,13 +149,14 @@ class Archive:
             self._loaded[piece.path] = found
         return self._loaded[piece.path]
 
-    def make(self, piece: Piece, watch: Watch, keep_replay: bool = False) -> bool:
+    def make(self, piece: Piece, watch: Watch, keep_replay: bool = False, anywhere: bool = False) -> bool:
         """Run a piece unless its result exists.
 
         Args:
             piece: what to run.
             watch: creates the progress callback.
             keep_replay: include replay buffers in checkpoints.
+            anywhere: run without a GPU what is meant for one.
 
         Returns:
             Whether it was run: False if its result exists or another process is running it.
@@ -167,10 +169,25 @@ class Archive:
         with claiming(piece.path) as is_ours:
             if not is_ours or self.find(piece) is not None:
                 return False
-            assert piece.condition.recorded is not None
-            piece.condition.recorded.check_machine()
+            self.check_machine(piece.condition, anywhere)
             self._run(piece, watch, keep_replay)
             return True
+
+    def check_machine(self, condition: Condition, anywhere: bool) -> None:
+        """Raise `InvalidInput` on a machine that cannot run a condition.
+
+        Args:
+            condition: the condition.
+            anywhere: whether to run without a GPU what is meant for one.
+        """
+        if condition.recorded is None:
+            return
+        condition.recorded.check_machine()
+        if condition.recorded.needs_gpu and not anywhere and versions()["platform"] == "cpu":
+            raise InvalidInput(
+                f"{self.experiment} needs a GPU, and JAX finds none; allowed: --quick, a short run on any machine, or "
+                "--anywhere, which may take days"
+            )
 
     def forget(self, conditions: Sequence[Condition]) -> None:
         """Remove stored results and checkpoints, except of runs that another process is making.

@@ -129,6 +129,7 @@ class Recorded:
             seed.
         fingerprint: computes the outcome of a short run on the CPU at a setting; raises `InvalidInput` if it cannot.
         check_machine: raises `InvalidInput` on a machine that cannot run this condition.
+        needs_gpu: whether it takes days without a GPU, so that it is only run without one if that is asked for.
     """
 
     identity: Callable[[Setting, int], Mapping[str, Any]]
@@ -136,6 +137,7 @@ class Recorded:
     priority: int = 0
     fingerprint: Callable[[Setting], Mapping[str, Any]] | None = None
     check_machine: Callable[[], None] = _runs_anywhere
+    needs_gpu: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ class RecordedTogether:
         tuning_only: whether the reported runs are made on every machine, and only tuning is recorded.
         priority: conditions with lower numbers run first, tuning included.
         check_machine: raises `InvalidInput` on a machine that cannot run this condition.
+        needs_gpu: whether it takes days without a GPU, so that it is only run without one if that is asked for.
     """
 
     fingerprint: Callable[[Setting], Mapping[str, Any]]
@@ -159,6 +162,7 @@ class RecordedTogether:
     tuning_only: bool = False
     priority: int = 0
     check_machine: Callable[[], None] = _runs_anywhere
+    needs_gpu: bool = False
 
 
 @dataclass(frozen=True)

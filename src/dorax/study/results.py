@@ -37,10 +37,12 @@ class RunOptions:
     Attributes:
         fresh: remove stored results, ignore recorded ones, and run everything again.
         keep_replay: include replay buffers in checkpoints.
+        anywhere: also make runs without a GPU that are meant for one.
     """
 
     fresh: bool = False
     keep_replay: bool = False
+    anywhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,13 +127,12 @@ def run(
     archive, conditions = Archive(name, size, store), experiment.conditions(size)
     if options.fresh:
         for condition in conditions:
-            if condition.recorded is not None:
-                condition.recorded.check_machine()
+            archive.check_machine(condition, options.anywhere)
         archive.forget(conditions)
     is_done = False
     while not is_done:  # repeat: meanwhile other processes may have finished tuning runs that a fit depends on
         pieces = _pieces_in_order(conditions, archive)
-        made = [its.make(piece, watch, options.keep_replay) for its, piece in pieces]
+        made = [its.make(piece, watch, options.keep_replay, options.anywhere) for its, piece in pieces]
         is_done = not any(made)
     _remember_size(name, size, store)
     try:

@@ -21,6 +21,7 @@ from dorax import (
 )  # fmt: skip
 from dorax.core.spreads import for_games
 from dorax.core.turns import actions_in_turns, greedy_actions
+from dorax.engine import running
 from dorax.envs.simulation import EnvSpec, environments
 
 E_VALUES = EValues(0.99, learning_rate=0.5)
@@ -71,6 +72,20 @@ def test_a_lane_alone_plays_as_in_company():
     theirs, own = (jax.tree.leaves(result.trained[7, 0].memory) for result in (together, alone))
     for one, other in zip(theirs, own, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_lanes_that_wait_for_room_in_the_cache_play_as_those_that_do_not(monkeypatch):
+    agent, env, cores = small(), sea(), len(jax.devices())
+    monkeypatch.setattr(running, "CACHE", 1)  # two lanes of a core at a time
+    pair, more = 2 * cores, 6 * cores
+    in_turns = dorax.train(agent, env, steps=2000, seeds=more, learners=more)
+    for seeds in np.split(np.arange(more), 3):
+        at_once = dorax.train(agent, env, steps=2000, seeds=seeds, learners=pair)
+        np.testing.assert_array_equal(in_turns.data["return"].sel(seed=seeds), at_once.data["return"])
+        for one, other in zip(
+            *(jax.tree.leaves(each.trained[seeds[0], 0].memory) for each in (in_turns, at_once)), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_numbers_of_the_agent_can_be_swept():
