@@ -100,7 +100,7 @@ def run_blocks(
 
             def one_block(carry: tuple[Any, Lane]) -> tuple[Any, Lane]:
                 done, lanes = carry
-                return done + 1, _block(setup_of, numbers, own, keys, lanes)
+                return done + 1, _block(setup_of, limits, numbers, own, keys, lanes)
 
             def is_needed(carry: tuple[Any, Lane]) -> Any:
                 done, lanes = carry
@@ -124,7 +124,7 @@ def run_blocks(
     return run(numbers, shared, own, program.limits, program.keys, lanes, blocks)
 
 
-def _block(setup_of: Any, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lane) -> Lane:
+def _block(setup_of: Any, limits: Limits, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lane) -> Lane:
     """Run one block of every lane: draw its random numbers, then run group after group."""
     setup: Setup = eqx.filter_eval_shape(setup_of, *jax.tree.map(lambda leaf: leaf[0], (numbers, own)))
     every, games, groups = _shape_of(setup)
@@ -160,7 +160,19 @@ def _block(setup_of: Any, numbers: Any, own: Any, keys: PRNGKeyArray, lanes: Lan
         return _advance_clocks(lane, mode) if pauses else lane
 
     over_lanes = jax.vmap(one_group, in_axes=(None, 0, 0, _STEPS_FIRST, 0))
-    lanes = jax.lax.fori_loop(0, groups, lambda i, lanes: over_lanes(i, numbers, own, draws, lanes), lanes)
+    if pauses and every is not None:  # groups are costly: after the last lane has paused, the others are left out
+
+        def is_needed(carry: tuple[Any, Lane]) -> Any:
+            i, lanes = carry
+            return (i < groups) & jnp.any(jax.vmap(has_work, in_axes=(0, None, None))(lanes, limits, groups))
+
+        def next_group(carry: tuple[Any, Lane]) -> tuple[Any, Lane]:
+            i, lanes = carry
+            return i + 1, over_lanes(i, numbers, own, draws, lanes)
+
+        lanes = jax.lax.while_loop(is_needed, next_group, (jnp.zeros((), jnp.int32), lanes))[1]
+    else:
+        lanes = jax.lax.fori_loop(0, groups, lambda i, lanes: over_lanes(i, numbers, own, draws, lanes), lanes)
     if not pauses:
         return lanes._replace(clock=lanes.clock._replace(block=lanes.clock.block + 1))
     lanes = lanes._replace(clock=_next_block(lanes.clock, groups))

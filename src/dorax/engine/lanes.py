@@ -247,17 +247,21 @@ def new_lane(setup: Setup, memory: Any, key: PRNGKeyArray, is_running: Bool[Arra
     )
 
 
-def has_work(lane: Lane, limits: Limits) -> Bool[Array, ""]:
+def has_work(lane: Lane, limits: Limits, groups: int | None = None) -> Bool[Array, ""]:
     """Return whether a lane has work left before it pauses or ends.
 
     Args:
         lane: the lane.
         limits: when it pauses or ends.
+        groups: number of groups in a block, to ask for work that this block has random numbers for.
     """
-    trains = _is_before_mark(lane, limits)
-    if lane.tests is None:
+    trains, tests = _is_before_mark(lane, limits), lane.tests
+    if groups is not None:
+        trains = trains & (lane.clock.group < groups)
+    if tests is None:
         return trains
-    return trains | (lane.tests.phase == _TEST_IS_DUE) | (lane.tests.phase == _TESTING)
+    plays_test = (tests.phase == _TEST_IS_DUE) | (tests.phase == _TESTING)
+    return trains | (plays_test if groups is None else plays_test & (tests.clock.group < groups))
 
 
 def _is_before_mark(lane: Lane, limits: Limits) -> Bool[Array, ""]:
