@@ -321,6 +321,34 @@ def test_a_condition_is_complete_before_one_of_lower_priority_is_tuned(store, tr
     assert is_tuning == 2 * [*6 * [True], *2 * [False]]
 
 
+MADE: list[tuple[str, int]] = []
+
+
+def tried_in(world, best, settings, seeds, job):
+    MADE.append((world, len(settings)))
+    returns = np.array([best * (setting["scale"] == 1.0) for setting in settings])
+    curve = np.stack([np.zeros_like(returns), returns], axis=-1)[:, None].repeat(len(seeds), axis=1)
+    dims = ("setting", "seed", "record")
+    return xr.Dataset(
+        {"record_return": (dims, curve), "record_step": (dims, np.broadcast_to([10.0, 20.0], curve.shape))}
+    )
+
+
+@pytest.mark.parametrize("best", [0.0, 1.0])
+def test_an_easier_world_is_only_tuned_in_where_the_hard_one_does_not_decide(store, best):
+    MADE.clear()
+    measure = Measure("a return of one half", lost, 0.5, fitted_by="area")
+    grid, recorded = {"scale": (0.5, 1.0)}, RecordedTogether(acts_as_recorded)
+    easy = Condition("easy", partial(tried_in, "easy", 1.0), grid, measure=measure, recorded=recorded)
+    run_hard = partial(tried_in, "hard", best)
+    hard = Condition("hard", run_hard, grid, measure=measure, recorded=recorded, ties=[Fitted("game", easy)])
+    experiment = Experiment("fig", "a title", "", lambda size: [hard], [], lambda *_: None, 1, size=FULL)
+    results = run("game", experiment, FULL, store, ignore)
+    assert results["hard"].choices["step"].setting == {"scale": 1.0}
+    decided = [("hard", 2), ("hard", 1)]
+    assert (decided if best else [decided[0], ("easy", 2), decided[1]]) == MADE
+
+
 ACTS = {"actions": "0110", "losses": [0.5, 1e-7]}
 
 

@@ -108,18 +108,20 @@ def run_blocks(
 
             return jax.lax.while_loop(is_needed, one_block, (jnp.zeros((), jnp.int32), lanes))[1]
 
-        if at_once is None or at_once == len(lanes.is_running):
+        number = len(lanes.is_running)
+        some = at_once or number
+        if some == number:
             return run_some((numbers, own, keys, lanes))
 
         def run_next(i: Any, lanes: Lane) -> Lane:
-            first = i * at_once
+            first = i * some
             chosen = jax.tree.map(
-                lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, at_once), (numbers, own, keys, lanes)
+                lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, some), (numbers, own, keys, lanes)
             )
             ran = run_some(chosen)
-            return jax.tree.map(lambda all, new: jax.lax.dynamic_update_slice_in_dim(all, new, first, 0), lanes, ran)
+            return jax.tree.map(lambda old, new: jax.lax.dynamic_update_slice_in_dim(old, new, first, 0), lanes, ran)
 
-        return jax.lax.fori_loop(0, len(lanes.is_running) // at_once, run_next, lanes)
+        return jax.lax.fori_loop(0, number // some, run_next, lanes)
 
     return run(numbers, shared, own, program.limits, program.keys, lanes, blocks)
 

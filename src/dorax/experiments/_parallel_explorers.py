@@ -120,15 +120,15 @@ def explorers(games: int = 64) -> dict[str, Explorer]:
     e_bonus = explorer("e-value-bonus", scale, orange, epsilon=ladder, features=prototypes, novelty_discount=None)
     return {
         TURNS: explorer("e-values", temperature, blue, features=prototypes),
-        DRAWS: explorer("draws", draws, light_blue, features=prototypes),
-        RANDOM_START: explorer("random-start", temperature, green),
         VISITS: explorer("visits", temperature, blue, "--", features=prototypes),
+        LADDER: explorer("epsilon-greedy", {"first": (0.01, 0.1), "last": (0.1, 0.4, 1.0)}, grey, ":"),
+        RND_BONUS: explorer("rnd", predicted, pink, "-.", epsilon=ladder),
         E_BONUS: e_bonus,
         COUNT_BONUS: explorer("count-bonus", scale, yellow, "-.", epsilon=ladder),
-        RND_BONUS: explorer("rnd", predicted, pink, "-.", epsilon=ladder),
         NOVELD: explorer("noveld", predicted, pink, ":", epsilon=ladder),
         BOOTSTRAPPED: explorer(
             "bootstrapped", {"prior_scale": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)}, red, "-.", heads=games - games // 4
         ),
-        LADDER: explorer("epsilon-greedy", {"first": (0.01, 0.1), "last": (0.1, 0.4, 1.0)}, grey, ":"),
+        DRAWS: explorer("draws", draws, light_blue, features=prototypes),
+        RANDOM_START: explorer("random-start", temperature, green),
     }

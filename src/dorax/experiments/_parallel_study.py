@@ -48,6 +48,7 @@ def condition(
     world: World,
     fitted: Sequence[Fitted] = (),
     ties: Sequence[Fitted] = (),
+    priority: int = 0,
 ) -> Condition:
     """Make the condition of one explorer in one world.
 
@@ -57,6 +58,7 @@ def condition(
         world: the world.
         fitted: tuning runs of other worlds that choose its setting; by default it has its own.
         ties: tuning runs that decide where these are all equal.
+        priority: conditions with lower numbers run first, tuning included.
     """
     needs_gpu = not isinstance(explorer.agent, TabularAgent)
     return Condition(
@@ -64,7 +66,7 @@ def condition(
         ParallelRun(explorer.agent, world),
         {} if fitted else explorer.grid,
         measure=LOST,
-        recorded=RecordedTogether(partial(fingerprint, explorer.agent), needs_gpu=needs_gpu),
+        recorded=RecordedTogether(partial(fingerprint, explorer.agent), priority=priority, needs_gpu=needs_gpu),
         fitted=fitted,
         ties=ties,
     )

@@ -75,17 +75,18 @@ def conditions(size: Size) -> list[Condition]:
     made: list[Condition] = []
     for rows, world in WORLDS.items():
         for name, explorer in chosen.items():
-            tuned = _tuned(name, explorer)
+            tuned, priority = _tuned(name, explorer, len(made)), len(made)
             is_own = rows == 20 and tuned.experiment == NAME
-            made.append(tuned.condition if is_own else condition(name, explorer, world, [tuned]))
+            made.append(tuned.condition if is_own else condition(name, explorer, world, [tuned], priority=priority))
     return made
 
 
-def _tuned(name: str, explorer: Explorer) -> Fitted:
+def _tuned(name: str, explorer: Explorer, priority: int) -> Fitted:
     """Return the tuning runs of an agent on the sea of 20: of agents of the deep seas, those that were made there."""
     if name in explorers():
         return deep_seas.tuned_on_sea(name, explorer)
-    return Fitted(NAME, condition(name, explorer, WORLDS[20], ties=on_small_seas(NAME, name, explorer)))
+    ties = on_small_seas(NAME, name, explorer)
+    return Fitted(NAME, condition(name, explorer, WORLDS[20], ties=ties, priority=priority))
 
 
 def draw(results: Results, figure: Figure) -> None:

@@ -51,8 +51,10 @@ def conditions(size: Size) -> list[Condition]:
     made: list[Condition] = []
     for rows in SEAS:
         for name, explorer in chosen.items():
-            tuned = tuned_on_sea(name, explorer)
-            made.append(tuned.condition if rows == 20 else condition(name, explorer, sea(rows), [tuned]))
+            tuned, priority = tuned_on_sea(name, explorer, len(made)), len(made)
+            made.append(
+                tuned.condition if rows == 20 else condition(name, explorer, sea(rows), [tuned], priority=priority)
+            )
     return made
 
 
@@ -61,14 +63,16 @@ def agents() -> dict[str, Explorer]:
     return {**explorers(), TABLE: table_agent()}
 
 
-def tuned_on_sea(name: str, explorer: Explorer) -> Fitted:
+def tuned_on_sea(name: str, explorer: Explorer, priority: int = 0) -> Fitted:
     """Return the tuning runs of an explorer on the sea of 20.
 
     Args:
         name: name of the explorer.
         explorer: the explorer.
+        priority: when it runs.
     """
-    return Fitted(NAME, condition(name, explorer, TUNED, ties=on_small_seas(NAME, name, explorer)))
+    ties = on_small_seas(NAME, name, explorer)
+    return Fitted(NAME, condition(name, explorer, TUNED, ties=ties, priority=priority))
 
 
 def draw(results: Results, figure: Figure) -> None:

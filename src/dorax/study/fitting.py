@@ -67,10 +67,8 @@ def choose(
         The choice. Of several conditions, scores are means.
     """
     each = [_scored(condition, summary, axis) for condition, summary in tuned]
-    ranks = [_ranks(scores, condition.measure) for (condition, _), scores in zip(tuned, each, strict=True)]
-    total = np.sum(ranks, axis=0)
-    others = [_ranks(_scored(condition, summary, axis), condition.measure) for condition, summary in ties]
-    best = min(range(len(total)), key=lambda i: (total[i], ranks[0][i], *(places[i] for places in others)))
+    places, others = _places(tuned, axis), [_ranks_of(one, axis) for one in ties]
+    best = min(range(len(places)), key=lambda i: (*places[i], *(ranks[i] for ranks in others)))
     condition = tuned[0][0]
     settings = settings_of(condition.grid)
     chosen = settings[best]
@@ -84,6 +82,28 @@ def choose(
     means = np.mean(each, axis=0).tolist()
     scores = [(setting, time, reached, area) for setting, (time, reached, area) in zip(settings, means, strict=True)]
     return Choice(chosen, scores, at_edge, condition.measure.fitted_by == "area")
+
+
+def is_tied(tuned: Sequence[tuple[Condition, xr.Dataset]], axis: Axis) -> bool:
+    """Return whether tuning runs do not tell the best settings apart.
+
+    Args:
+        tuned: conditions with the same grid, each with the `measures.summary` of its tuning runs.
+        axis: whether time is counted in episodes or in steps.
+    """
+    places = _places(tuned, axis)
+    return places.count(min(places)) > 1
+
+
+def _places(tuned: Sequence[tuple[Condition, xr.Dataset]], axis: Axis) -> list[tuple[int, int]]:
+    """Return, for every setting, the sum of its ranks and its rank in the first condition."""
+    ranks = [_ranks_of(one, axis) for one in tuned]
+    return [(sum(places), places[0]) for places in zip(*ranks, strict=True)]
+
+
+def _ranks_of(tuned: tuple[Condition, xr.Dataset], axis: Axis) -> list[int]:
+    condition, summary = tuned
+    return _ranks(_scored(condition, summary, axis), condition.measure)
 
 
 def _scored(condition: Condition, summary: xr.Dataset, axis: Axis) -> list[Score]:

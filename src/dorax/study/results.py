@@ -17,7 +17,7 @@ from dorax.files import replacing
 from dorax.study import measures
 from dorax.study.archive import RECORDED, Archive, Piece, Watch
 from dorax.study.experiment import AXES, Axis, Condition, Experiment, Setting, Size
-from dorax.study.fitting import Choice, choose, settings_of
+from dorax.study.fitting import Choice, choose, is_tied, settings_of
 from dorax.study.provenance import where
 from dorax.study.store import Store
 
@@ -197,8 +197,12 @@ def _pieces_in_order(conditions: Sequence[Condition], archive: Archive) -> Itera
     for priority in sorted({_priority(condition) for condition in conditions}):
         group = [condition for condition in conditions if _priority(condition) == priority]
         for condition in group:
-            for its, tuned in _tuned(condition, archive):
+            fitted, ties = _fitted(condition, archive)
+            for its, tuned in fitted:
                 yield from ((its, piece) for piece in its.tuning(tuned))
+            if ties and _is_tied(fitted):  # these runs were made by now
+                for its, tuned in ties:
+                    yield from ((its, piece) for piece in its.tuning(tuned))
         reported: list[Piece] = []
         for condition in group:
             settings = _reported_settings(condition, _choices(condition, archive))
@@ -210,26 +214,45 @@ def _priority(condition: Condition) -> int:
     return 0 if condition.recorded is None else condition.recorded.priority
 
 
-def _tuned(condition: Condition, archive: Archive) -> list[tuple[Archive, Condition]]:
-    """Return the conditions whose tuning runs choose the setting, with their archives; those that break ties last."""
-    chosen_by = [(archive.of(each.experiment), each.condition) for each in condition.fitted] or [(archive, condition)]
-    ties = [tie for _, each in chosen_by for tie in each.ties]
-    return [*chosen_by, *((archive.of(tie.experiment), tie.condition) for tie in ties)]
+_Tuned = list[tuple[Archive, Condition]]
+
+
+def _fitted(condition: Condition, archive: Archive) -> tuple[_Tuned, _Tuned]:
+    """Return the conditions whose tuning runs choose the setting, with their archives, and those that break ties."""
+    fitted = [(archive.of(each.experiment), each.condition) for each in condition.fitted] or [(archive, condition)]
+    ties = [(archive.of(tie.experiment), tie.condition) for _, each in fitted for tie in each.ties]
+    return fitted, ties
 
 
 def _choices(condition: Condition, archive: Archive) -> dict[Axis, Choice] | None:
     """Return the setting chosen for each axis; empty if there is nothing to fit, None if tuning runs are missing."""
-    tuned: list[tuple[Condition, xr.Dataset]] = []
-    for its, each in _tuned(condition, archive):
+    fitted, ties = _fitted(condition, archive)
+    if not all(its.tuning(each) for its, each in fitted):
+        return {}
+    tuned, breaking = _summaries(fitted), []
+    if tuned is not None and ties and any(is_tied(tuned, axis) for axis in AXES):
+        breaking = _summaries(ties)
+    if tuned is None or breaking is None:
+        return None
+    return {axis: choose(tuned, axis, ties=breaking) for axis in AXES}
+
+
+def _is_tied(fitted: _Tuned) -> bool:
+    """Return whether tuning runs that were made do not tell the best settings apart."""
+    tuned = _summaries(fitted)
+    return tuned is not None and any(is_tied(tuned, axis) for axis in AXES)
+
+
+def _summaries(tuned: _Tuned) -> list[tuple[Condition, xr.Dataset]] | None:
+    """Load the summaries of tuning runs; None if some are missing."""
+    summaries: list[tuple[Condition, xr.Dataset]] = []
+    for its, each in tuned:
         pieces = its.tuning(each)
-        if not pieces:
-            return {}
         found = [data for piece in pieces if (data := its.find(piece)) is not None]
         if len(found) < len(pieces):
             return None
-        tuned.append((each, _summary(each, pieces, found) if pieces[0].is_single else found[0]))
-    number = max(1, len(condition.fitted))
-    return {axis: choose(tuned[:number], axis, ties=tuned[number:]) for axis in AXES}
+        summaries.append((each, _summary(each, pieces, found) if pieces[0].is_single else found[0]))
+    return summaries
 
 
 def _summary(condition: Condition, pieces: Sequence[Piece], found: Sequence[xr.Dataset]) -> xr.Dataset:
@@ -282,7 +305,12 @@ def _collect(conditions: Sequence[Condition], size: Size, archive: Archive) -> R
 
 def _made_here(condition: Condition, choices: Mapping[Axis, Choice], piece: Piece, archive: Archive) -> ConditionResult:
     by_axis: dict[Axis, xr.Dataset] = {axis: _runs_of_axis(choices, axis, [piece], archive)[0] for axis in AXES}
-    tuning = [its.find(each) for its, tuned in _tuned(condition, archive) for each in its.tuning(tuned)]
+    tuning = [
+        its.find(each)
+        for conditions in _fitted(condition, archive)
+        for its, tuned in conditions
+        for each in its.tuning(tuned)
+    ]
     recorded = [data for data in tuning if data is not None and RECORDED in data.attrs]
     return ConditionResult(
         condition.name,
