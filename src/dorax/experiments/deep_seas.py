@@ -106,7 +106,8 @@ def tables(results: Results) -> Sequence[Table]:
     return [*range_tables(results, chosen, TUNED.name), *(table(results, chosen, world) for world in shown)]
 
 
-_WORLDS = list(SEAS.values())
+_LARGER = [world for world in SEAS.values() if world != TUNED.name]
+_ON = {"On the deep sea of 20, where all were fitted,": [TUNED.name], "On each larger sea, held out,": _LARGER}
 
 EXPERIMENT = Experiment(
     figure="beyond the paper",
@@ -129,11 +130,10 @@ EXPERIMENT = Experiment(
     "seas of another experiment take that away.",
     conditions=conditions,
     claims=[
-        solves("Acting by E-values solves most runs of each deep sea", TURNS, _WORLDS),
+        *(solves(f"{where} acting by E-values solves most runs", TURNS, worlds) for where, worlds in _ON.items()),
         *(
-            solves_more(
-                f"On each deep sea, more runs end solved by acting by E-values than with {rival}", TURNS, rival, _WORLDS
-            )
+            solves_more(f"{where} more runs end solved by acting by E-values than with {rival}", TURNS, rival, worlds)
+            for where, worlds in _ON.items()
             for rival in RIVALS
         ),
         *(
