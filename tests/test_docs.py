@@ -232,6 +232,21 @@ def test_the_pages_have_the_published_claims_and_their_verdicts(extension):
         assert f"| {row['claim']}".replace("|A|", "\\|A\\|") in claims
 
 
+@needs_sphinx
+def test_a_page_may_quote_a_claim_and_not_one_that_is_not_published(extension, monkeypatch):
+    written = extension("written")
+    numbers = {"value": 1.5, "relation": "", "low": 1.2, "high": None, "seeds": 3, "verdict": "holds"}
+    rows = [
+        {"experiment": "tree", "claim": "a|b", "verdict": "unclear", "cases": [{"case": "k = 2", **numbers}], **numbers}
+    ]
+    monkeypatch.setattr(written, "published_claims", lambda: rows)
+    assert written.one_claim("tree", "a|b").startswith("[holds](#claims-tree): 1.5 [1.2")
+    assert written.one_claim("tree", "a|b", "k = 2").startswith("[holds](#claims-tree): 1.5 [1.2")
+    for missing in (("tree", "b"), ("tree", "a|b", "k = 3"), ("scaling", "a|b")):
+        with pytest.raises(LookupError, match=missing[0]):
+            written.one_claim(*missing)
+
+
 def test_the_findings_in_the_readme_are_those_of_the_published_claims():
     table = findings_table(experiments.find(), published_claims())
     assert f"{BEGIN}\n\n{table}\n{END}" in README.read_text()

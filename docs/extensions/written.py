@@ -2,6 +2,8 @@
 
 - `<!-- experiments -->`: every experiment, with its verdicts.
 - `<!-- claims -->`: every claim with its numbers.
+- `<!-- claim: EXPERIMENT | TEXT -->`: one claim's verdict and numbers, or those of a case: `EXPERIMENT | TEXT | CASE`.
+- `<!-- gallery -->`: the figures of all experiments.
 - `<!-- bench -->`: the yardsticks that `dorax bench --json` measured, if any are recorded.
 
 Claims come from `results/claims.json`, which `dorax report --publish` writes.
@@ -10,6 +12,7 @@ Claims come from `results/claims.json`, which `dorax report --publish` writes.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from sphinx.application import Sphinx
 from dorax import experiments
 from dorax.study import durations
 from dorax.study.experiment import Experiment
+from dorax.study.findings import interval
 from dorax.study.publishing import claims_table, published_claims
 
 DOCS = Path(__file__).parents[1]
@@ -27,6 +31,7 @@ VERDICTS = ("holds", "fails", "unclear")
 MET = {True: "yes", False: "no", None: "–"}
 
 Row = dict[str, Any]
+_CLAIM = re.compile(r"<!-- claim: (.*?) -->")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -37,12 +42,41 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def fill(app: Sphinx, docname: str, content: list[str]) -> None:
     """Replace markers by what they stand for. The README is not a page of the site: links to it go to the paper."""
     text = content[0].replace("](../README.md)", "](/paper.md)")
-    markers = {"<!-- experiments -->": paper, "<!-- claims -->": all_claims, "<!-- bench -->": yardsticks}
+    markers = {
+        "<!-- experiments -->": paper,
+        "<!-- claims -->": all_claims,
+        "<!-- gallery -->": gallery,
+        "<!-- bench -->": yardsticks,
+    }
     for marker, write in markers.items():
         if marker in text:
             app.env.note_dependency(str(ROOT / "results" / "claims.json"), docname=docname)
             text = text.replace(marker, write())
-    content[0] = text
+    content[0] = _CLAIM.sub(lambda found: one_claim(*found[1].split(" | ")), text)
+
+
+def one_claim(experiment: str, text: str, case: str = "") -> str:
+    """The verdict and the numbers of a claim, with a link to all claims of its experiment.
+
+    Raises:
+        LookupError: if no such claim is published.
+    """
+    rows = [row for row in claims_by_experiment()[experiment] if row["claim"] == text]
+    if case:
+        rows = [{"kind": row["kind"], **each} for row in rows for each in row.get("cases", ()) if each["case"] == case]
+    if not rows:
+        raise LookupError(f"no claim of {experiment} reads {text!r}{f', {case}' if case else ''}")
+    return f"[{rows[0]['verdict']}](#claims-{experiment}): {interval(rows[0])}"
+
+
+def gallery() -> str:
+    """The figure of every experiment that has one, with its title."""
+    found = [(name, each) for name, each in experiments.find().items() if (DOCS / "figures" / f"{name}.png").exists()]
+    return "\n".join(
+        f"## {each.title}\n\n{each.figure}: [what was run, and what came of it](#experiment-{name})\n\n"
+        f"![{each.title}](figures/{name}.png)\n"
+        for name, each in found
+    )
 
 
 def paper() -> str:
