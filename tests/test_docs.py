@@ -235,13 +235,13 @@ def test_the_pages_have_the_published_claims_and_their_verdicts(extension):
 @needs_sphinx
 def test_a_page_may_quote_a_claim_and_not_one_that_is_not_published(extension, monkeypatch):
     written = extension("written")
-    numbers = {"value": 1.5, "relation": "", "low": 1.2, "high": None, "seeds": 3, "verdict": "holds"}
+    numbers = {"value": 1.5, "relation": "=", "low": 1.2, "high": None, "seeds": 3, "verdict": "holds"}
     rows = [
         {"experiment": "tree", "claim": "a|b", "verdict": "unclear", "cases": [{"case": "k = 2", **numbers}], **numbers}
     ]
     monkeypatch.setattr(written, "published_claims", lambda: rows)
-    assert written.one_claim("tree", "a|b").startswith("[holds](#claims-tree): 1.5 [1.2")
-    assert written.one_claim("tree", "a|b", "k = 2").startswith("[holds](#claims-tree): 1.5 [1.2")
+    assert written.one_claim("tree", "a|b") == "1.5 [1.2, ∞] ([holds](#claims-tree))"
+    assert written.one_claim("tree", "a|b", "k = 2") == "2.5 [1.2, ∞] ([holds](#claims-tree))"
     for missing in (("tree", "b"), ("tree", "a|b", "k = 3"), ("scaling", "a|b")):
         with pytest.raises(LookupError, match=missing[0]):
             written.one_claim(*missing)

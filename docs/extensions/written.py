@@ -56,7 +56,7 @@ def fill(app: Sphinx, docname: str, content: list[str]) -> None:
 
 
 def one_claim(experiment: str, text: str, case: str = "") -> str:
-    """The verdict and the numbers of a claim, with a link to all claims of its experiment.
+    """The numbers and the verdict of a claim, with a link to all claims of its experiment.
 
     Raises:
         LookupError: if no such claim is published.
@@ -66,7 +66,7 @@ def one_claim(experiment: str, text: str, case: str = "") -> str:
         rows = [{"kind": row["kind"], **each} for row in rows for each in row.get("cases", ()) if each["case"] == case]
     if not rows:
         raise LookupError(f"no claim of {experiment} reads {text!r}{f', {case}' if case else ''}")
-    return f"[{rows[0]['verdict']}](#claims-{experiment}): {interval(rows[0])}"
+    return f"{interval(rows[0])} ([{rows[0]['verdict']}](#claims-{experiment}))"
 
 
 def gallery() -> str:
