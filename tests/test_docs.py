@@ -236,9 +236,8 @@ def test_the_pages_have_the_published_claims_and_their_verdicts(extension):
 def test_a_page_may_quote_a_claim_and_not_one_that_is_not_published(extension, monkeypatch):
     written = extension("written")
     numbers = {"value": 1.5, "relation": "=", "low": 1.2, "high": None, "seeds": 3, "verdict": "holds"}
-    rows = [
-        {"experiment": "tree", "claim": "a|b", "verdict": "unclear", "cases": [{"case": "k = 2", **numbers}], **numbers}
-    ]
+    cases = [{"case": "k = 2", **numbers, "value": 2.5}]
+    rows = [{"experiment": "tree", "claim": "a|b", "kind": "statistics", "cases": cases, **numbers}]
     monkeypatch.setattr(written, "published_claims", lambda: rows)
     assert written.one_claim("tree", "a|b") == "1.5 [1.2, ∞] ([holds](#claims-tree))"
     assert written.one_claim("tree", "a|b", "k = 2") == "2.5 [1.2, ∞] ([holds](#claims-tree))"
