@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,15 @@ def wheel(tmp_path_factory) -> Path:
     checked = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *folder.iterdir()], text=True)
     assert checked.returncode == 0
     return next(folder.glob("*.whl"))
+
+
+def test_links_and_pictures_of_the_package_s_page_lead_to_the_repository(wheel):
+    with zipfile.ZipFile(wheel) as files:
+        page = next(files.read(name).decode() for name in files.namelist() if name.endswith("/METADATA"))
+    targets = re.findall(r"\]\(([^)]+)\)", page)
+    assert len(targets) >= 8
+    assert [target for target in targets if not target.startswith("https://")] == []
+    assert "https://github.com/dorax/dorax/raw/main/docs/figures/hero.png" in targets
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
