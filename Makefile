@@ -5,22 +5,32 @@ BIN := .venv/bin
 # Modules are compiled when they are first imported, which for most of them is never.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: reproduce test test-slow test-sb3 test-bsuite lint check bench readme docs docs-links clean
+.PHONY: reproduce test test-slow test-sb3 test-bsuite test-installed dist lint check bench readme docs docs-links clean
 
 reproduce: .venv/.installed
 	$(BIN)/dorax reproduce
 
 test: lint check
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not sb3"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not sb3 and not installed"
 
 test-slow: .venv/.developing
-	$(BIN)/pytest -n 2 -m "slow and not sb3"
+	$(BIN)/pytest -n 2 -m "slow and not sb3 and not installed"
 
 test-sb3: .venv/.sb3
 	$(BIN)/pytest -n 2 -m sb3
 
 test-bsuite: .venv/.bsuite
 	$(BIN)/pytest -n 2 -m bsuite
+
+# Builds the wheel and installs it into fresh environments of Python 3.11, 3.12 and 3.13, as far as they are there.
+test-installed: .venv/.releasing
+	$(BIN)/pytest -m installed
+
+# What is uploaded: a wheel and a source distribution, in out/dist.
+dist: .venv/.releasing
+	rm -rf out/dist
+	$(BIN)/python -m build --outdir out/dist
+	$(BIN)/twine check --strict out/dist/*
 
 lint: .venv/.developing
 	$(BIN)/ruff check .
@@ -52,7 +62,7 @@ clean:
 	touch $@
 
 .venv/.installed: .venv/.made pyproject.toml constraints.txt
-	$(INSTALL) .
+	$(INSTALL) '.[paper]'
 	touch $@
 
 .venv/.developing: .venv/.made pyproject.toml constraints.txt
@@ -61,6 +71,10 @@ clean:
 
 .venv/.documenting: .venv/.installed
 	$(INSTALL) '.[docs]'
+	touch $@
+
+.venv/.releasing: .venv/.developing
+	$(INSTALL) '.[dev,release]'
 	touch $@
 
 # Stable-Baselines3 brings PyTorch, a large download.

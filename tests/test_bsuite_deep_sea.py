@@ -1,6 +1,7 @@
 """The study of bsuite's deep seas as it is recorded. None of this needs bsuite."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -73,6 +74,6 @@ def test_settings_are_fitted_by_the_time_in_records_and_if_nothing_is_solved_by_
 
 
 def test_without_bsuite_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(study, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "bsuite", None)
     with pytest.raises(InvalidInput, match=r"^bsuite is not installed; install it with pip install 'dorax\[bsuite\]'$"):
         study.check_installed()

@@ -1,7 +1,6 @@
 """The experiment on random worlds: equal grids, a scale from random to optimal, and claims that average over worlds."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from dorax.engine.settings import with_setting
 from dorax.experiments import random_worlds
 from dorax.experiments._random_worlds import FOUR_ROOMS, RECORDS, lost_share, worlds
 from dorax.experiments._random_worlds_agents import explorers
+from dorax.mdps.mazes import drawings
 from dorax.study.claims import judge
 from dorax.study.experiment import Size
 from dorax.study.results import ConditionResult, Results
@@ -24,9 +24,8 @@ def test_the_worlds_have_the_names_that_the_claims_use():
     assert tuple(IDS) == random_worlds.WORLDS
 
 
-def test_the_four_rooms_are_those_of_the_examples():
-    drawn = Path(__file__).parents[1] / "examples" / "mazes" / "four_rooms.txt"
-    assert FOUR_ROOMS.split() == drawn.read_text().split()
+def test_the_four_rooms_are_those_that_come_with_dorax():
+    assert FOUR_ROOMS.split() == drawings()["four_rooms"].read_text().split()
 
 
 @pytest.mark.parametrize("world", ALL, ids=IDS)

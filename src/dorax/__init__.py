@@ -3,28 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dorax import core, envs, mdps
-from dorax.core import (
-    LLL,
-    UCB,
-    ConstantBonus,
-    Deficit,
-    EpsilonGreedy,
-    EValues,
-    InvalidInput,
-    InverseCount,
-    InverseRootCount,
-    InverseRootLogE,
-    LinearSchedule,
-    PiecewiseSchedule,
-    Sample,
-    SampledLLL,
-    Softmax,
-    Spread,
-    Visits,
-)
-
 if TYPE_CHECKING:
+    from dorax import core, envs, mdps
     from dorax.agents.atari import AtariAgent, DensityModel
     from dorax.agents.deep import DeepAgent
     from dorax.agents.explorers import RND, NovelD
@@ -37,6 +17,25 @@ if TYPE_CHECKING:
         QLearning,
         TabularAgent,
         TabularLearner,
+    )
+    from dorax.core import (
+        LLL,
+        UCB,
+        ConstantBonus,
+        Deficit,
+        EpsilonGreedy,
+        EValues,
+        InvalidInput,
+        InverseCount,
+        InverseRootCount,
+        InverseRootLogE,
+        LinearSchedule,
+        PiecewiseSchedule,
+        Sample,
+        SampledLLL,
+        Softmax,
+        Spread,
+        Visits,
     )
     from dorax.engine.devices import use_all_cores
     from dorax.engine.host import HostOptions
@@ -66,8 +65,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-envs.register()
-
 __all__ = [
     "LLL", "RND", "UCB", "AtariAgent", "ConstantBonus", "CountNetwork", "DeepAgent", "Deficit", "DelayedQLearning",
     "DensityModel", "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts",
@@ -79,7 +76,7 @@ __all__ = [
     "use_all_cores",
 ]  # fmt: skip
 
-# Imported on first use, so that `import dorax` stays fast.
+# Imported on first use, JAX among them: `import dorax` takes no longer than what a script needs of it.
 _HOMES = {
     "agents.atari": ("AtariAgent", "DensityModel"),
     "agents.deep": ("DeepAgent",),
@@ -88,6 +85,11 @@ _HOMES = {
     "agents.parallel": ("ParallelAgent",),
     "agents.tabular": (
         "DelayedQLearning", "HoeffdingQLearning", "NoveltyQLearning", "QLearning", "TabularAgent", "TabularLearner",
+    ),
+    "core": (
+        "LLL", "UCB", "ConstantBonus", "Deficit", "EValues", "EpsilonGreedy", "InvalidInput", "InverseCount",
+        "InverseRootCount", "InverseRootLogE", "LinearSchedule", "PiecewiseSchedule", "Sample", "SampledLLL", "Softmax",
+        "Spread", "Visits",
     ),
     "engine.devices": ("use_all_cores",),
     "engine.host": ("HostOptions",),
@@ -106,10 +108,23 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
+def _register_environments() -> None:
+    """Register `dorax/Bridge-v0` and others: Gymnasium no longer reads entry points of other packages."""
+    from gymnasium.envs.registration import register
+
+    for name in ("Bridge", "Tree", "Cliff", "DeepSea", "RiverSwim"):
+        register(id=f"dorax/{name}-v0", entry_point=f"dorax.envs.worlds:{name}Env")
+    for name, steps in {"SparseMountainCar": 1000, "SparseAcrobot": 500}.items():
+        register(id=f"dorax/{name}-v0", entry_point=f"dorax.envs.classic:{name}Env", max_episode_steps=steps)
+
+
+_register_environments()
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         found = getattr(import_module(f"dorax.{_HOME_OF[name]}"), name)
-    elif name in ("agents", "engine", "features", "wrappers"):
+    elif name in ("agents", "core", "engine", "envs", "features", "mdps", "wrappers"):
         found = import_module(f"dorax.{name}")
     else:
         raise AttributeError(f"module 'dorax' has no attribute {name!r}")

@@ -1,15 +1,14 @@
 """A drawing becomes the MDP that it shows, or one line that says where it does not."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from dorax import mdps
 from dorax.envs.finite import FiniteEnv
+from dorax.mdps.mazes import drawings
 
 NORTH, EAST, SOUTH, WEST = range(4)
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "mazes").glob("*.txt"))
+DRAWINGS = drawings()
 
 SMALL = """
     #####
@@ -139,14 +138,15 @@ def test_a_maze_is_drawn_with_its_walls_apart_from_its_pits():
     assert wall != pit != floor != wall
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_the_examples_can_be_solved_within_an_episode(path):
-    mdp = mdps.read_maze(path)
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_mazes_that_come_with_dorax_can_be_solved_within_an_episode(name):
+    mdp = mdps.read_maze(name)
+    assert mdp.name == name
     q = mdp.optimal_q(0.99)
     start = int(np.argmax(mdp.start))
     assert q[start].max() > 10 * 0.99**mdp.max_steps
     assert mdp.reachable.all()
 
 
-def test_there_are_examples():
-    assert len(EXAMPLES) >= 2
+def test_three_mazes_come_with_dorax():
+    assert set(DRAWINGS) == {"four_rooms", "ledge", "spiral"}, "the docstring of read_maze and dorax explore name them"

@@ -54,7 +54,7 @@ def measure() -> list[Yardstick]:
     added = [_added(name, rates[name], rates[f"{name}, bare"], most) for name, (_, _, most) in makers.items()]
     return [
         *added,
-        yardstick("time to import dorax, over that to import jax", rates["dorax"], rates["jax"], at_most=1.6),
+        yardstick("time to import dorax, over that to import jax", rates["dorax"], rates["jax"], at_most=1.1),
     ]
 
 

@@ -284,7 +284,8 @@ class Explore:
 
     mdp: tyro.conf.Positional[str]
     """bridge, tree, cliff, deep_sea, stochastic_deep_sea, river_swim, chain or key_and_door, with or without a size
-    (bridge:20); a text file with a maze (.txt); or a Gymnasium id such as FrozenLake-v1."""
+    (bridge:20); a text file with a maze (.txt), or one of four_rooms, ledge and spiral; or a Gymnasium id such as
+    FrozenLake-v1."""
     agent: tuple[str, ...] = ("e-values", "visits")
     """One or two of e-values, visits, softmax, epsilon-greedy, e-values-bonus."""
     episodes: int = 100

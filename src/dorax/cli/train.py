@@ -99,8 +99,8 @@ class Train:
 
     world: tyro.conf.Positional[str]
     """bridge, tree, cliff, deep_sea, stochastic_deep_sea, river_swim, chain or key_and_door, with or without a size
-    (deep_sea:20); a text file with a maze (.txt); mountain_car or acrobot; an environment of gymnax, such as
-    Breakout-MinAtar; or a Gymnasium id with a transition table."""
+    (deep_sea:20); a text file with a maze (.txt), or one of four_rooms, ledge and spiral; mountain_car or acrobot; an
+    environment of gymnax, such as Breakout-MinAtar; or a Gymnasium id with a transition table."""
     explorer: str = "e-values"
     """How it explores: e-values, visits, draws, ucb, random-start, count-network, e-value-bonus, count-bonus, rnd,
     noveld, epsilon-greedy or bootstrapped."""

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dorax.core.checks import InvalidInput
+from dorax.core.extras import needing
 from dorax.engine.curves import Curves
 from dorax.files import in_one_line
 
@@ -27,10 +27,8 @@ class Events:
     """
 
     def __init__(self, folder: Path) -> None:
-        try:
+        with needing("atari"):
             import tensorboardX  # noqa: F401  # pyright: ignore[reportUnusedImport]
-        except ImportError:
-            raise InvalidInput("tensorboardX is not installed; install it with pip install 'dorax[atari]'") from None
         self._folder = folder
         self._writer: SummaryWriter | None = None
         self._written = {"episode": 0, "record": 0, "test": 0}

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dorax.core.checks import InvalidInput, check_probability
+from dorax.core.extras import needing
 from dorax.envs.host import Arrival
 from dorax.envs.simulation import EnvSpec
 
@@ -295,9 +296,7 @@ def _nearest(name: str, known: Sequence[str]) -> list[str]:
 
 
 def _ale() -> Any:
-    try:
+    with needing("atari"):
         import ale_py
         import ale_py.vector_env
-    except ImportError:
-        raise InvalidInput("ale-py is not installed; install it with pip install 'dorax[atari]'") from None
     return ale_py

@@ -18,6 +18,7 @@ import functools
 from typing import Any
 
 from dorax.core.checks import InvalidInput, suggestion
+from dorax.core.extras import needing
 
 
 def from_gymnax(name: str, **options: Any) -> Any:
@@ -36,11 +37,8 @@ def from_gymnax(name: str, **options: Any) -> Any:
     Returns:
         The environment. The same name and options give the same object, so that runs share compiled programs.
     """
-    try:
+    with needing("worlds"):
         import gymnax
-    except ModuleNotFoundError as error:
-        missing = (error.name or "gymnax").split(".")[0]
-        raise InvalidInput(f"{missing} is not installed; install it with pip install 'dorax[worlds]'") from None
     if name not in gymnax.registered_envs:
         raise InvalidInput(
             f"the environment is {name!r};{suggestion(name, gymnax.registered_envs)} allowed: a name in "

@@ -17,6 +17,7 @@ from dorax.envs.acrobot import SparseAcrobot
 from dorax.envs.gymnax import from_gymnax, gymnax_names
 from dorax.envs.mountain_car import SparseMountainCar
 from dorax.mdps import MDP, Layout
+from dorax.mdps.mazes import drawings
 from dorax.mdps.solve import optimal_return
 
 # A function with an argument has the size after the colon for its first one.
@@ -38,8 +39,8 @@ def mdp(word: str) -> MDP:
 
     Args:
         word: `bridge`, `tree`, `cliff`, `deep_sea`, `stochastic_deep_sea`, `river_swim`, `chain` or
-            `key_and_door`, all but the cliff
-            with or without a size (`deep_sea:20`); a text file with a maze; or the id of a Gymnasium environment with a
+            `key_and_door`, all but the cliff with or without a size (`deep_sea:20`); a text file with a maze, or
+            the name of one that comes with dorax, such as `four_rooms`; or the id of a Gymnasium environment with a
             transition table.
 
     Returns:
@@ -51,8 +52,8 @@ def mdp(word: str) -> MDP:
     if _is_in_gymnasium(word):
         return _from_gymnasium(word)
     raise InvalidInput(
-        f"MDP {word!r} is unknown;{suggestion(_name(word), _MDPS)} allowed: {', '.join(_MDPS)}, a text file (.txt), a "
-        "Gymnasium id"
+        f"MDP {word!r} is unknown;{suggestion(_name(word), _known())} allowed: {', '.join(_known())}, a text file "
+        "(.txt), a Gymnasium id"
     )
 
 
@@ -74,7 +75,7 @@ def world(word: str) -> Any:
         return from_gymnax(word)
     if _is_in_gymnasium(word):
         return _from_gymnasium(word)
-    known = [*_MDPS, *_FUNCTIONAL]
+    known = [*_known(), *_FUNCTIONAL]
     raise InvalidInput(
         f"the world is {word!r};{suggestion(_name(word), [*known, *gymnax_names()])} allowed: {', '.join(known)}, a "
         "text file (.txt), an environment of gymnax (pip install 'dorax[worlds]'), a Gymnasium id with a transition "
@@ -97,6 +98,10 @@ def target(env: Any) -> float | None:
     return 0.95 if isinstance(env, SparseMountainCar | SparseAcrobot) else None
 
 
+def _known() -> list[str]:
+    return [*_MDPS, *drawings()]
+
+
 def _name(word: str) -> str:
     return word.partition(":")[0]
 
@@ -106,8 +111,8 @@ def _ours(word: str) -> MDP | None:
     name, colon, size = word.partition(":")
     if name in _MDPS:
         return _sized(_MDPS[name], name, size) if colon else _MDPS[name]()
-    is_file = Path(word).suffix == ".txt" or Path(word).exists()
-    return mdps.read_maze(word) if is_file else None
+    is_maze = word in drawings() or Path(word).suffix == ".txt" or Path(word).exists()
+    return mdps.read_maze(word) if is_maze else None
 
 
 def _is_in_gymnasium(word: str) -> bool:

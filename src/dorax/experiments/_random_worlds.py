@@ -35,7 +35,7 @@ FOUR_ROOMS = """
 #..........#
 #....#....G#
 ############
-"""  # as in examples/mazes/four_rooms.txt
+"""  # the maze that comes with dorax
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from dorax.agents.tabular import QLearning, TabularAgent, TabularLearner
 from dorax.core import LLL, EpsilonGreedy, EValues, Sample, Softmax, Visits
-from dorax.core.checks import InvalidInput
+from dorax.core.extras import needing
 from dorax.study import figures
 from dorax.study.claims import Claim, Estimate, Estimator
 from dorax.study.experiment import Condition, Experiment, Job, Measure, Progress, RecordedTogether, Setting, Size, Table
@@ -210,8 +210,8 @@ def fingerprint(name: str, setting: Setting) -> dict[str, Any]:
 
 def check_installed() -> None:
     """Raise `InvalidInput` unless bsuite is installed."""
-    if find_spec("bsuite") is None:
-        raise InvalidInput("bsuite is not installed; install it with pip install 'dorax[bsuite]'")
+    with needing("bsuite"):
+        import_module("bsuite")
 
 
 def runs_of(results: Results, name: str, family: str) -> xr.Dataset:

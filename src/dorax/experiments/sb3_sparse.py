@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from importlib.util import find_spec
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dorax.core.checks import InvalidInput
+from dorax.core.extras import needing
 from dorax.experiments._sb3_pairs import SOLVED, mean_return, solved_more_often, solved_sooner, tables, times_of
 from dorax.experiments._sb3_problems import (
     ACTING_BY_E,
@@ -143,8 +143,8 @@ def fingerprint(name: str, kind: str, setting: Setting) -> dict[str, Any]:
 
 def check_installed() -> None:
     """Raise `InvalidInput` unless Stable-Baselines3 is installed."""
-    if find_spec("stable_baselines3") is None:
-        raise InvalidInput("Stable-Baselines3 is not installed; install it with pip install 'dorax[sb3]'")
+    with needing("sb3"):
+        import_module("stable_baselines3")
 
 
 def draw(results: Results, figure: Figure) -> None:

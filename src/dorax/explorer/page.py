@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 
 from dorax.core.checks import InvalidInput
+from dorax.core.extras import needing
 from dorax.envs.drawing import layout_of
 from dorax.explorer.presets import AGENTS
 from dorax.explorer.recording import Frame, Recording
@@ -31,6 +31,8 @@ def write_page(path: Path, mdp: MDP, recordings: Mapping[str, Recording]) -> Non
         mdp: the MDP.
         recordings: recordings by name of the agent; all of the same episodes.
     """
+    with needing("paper"):
+        import jinja2
     episodes = {tuple(frame.episode for frame in recording.frames) for recording in recordings.values()}
     if len(episodes) != 1:
         raise InvalidInput(f"{len(episodes)} different lists of episodes are recorded; allowed: one for all agents")

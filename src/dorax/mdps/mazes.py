@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from textwrap import dedent
 
@@ -88,16 +89,23 @@ def maze(
     return mdp
 
 
+def drawings() -> dict[str, Path]:
+    """Return the mazes that come with dorax: their files by name."""
+    folder = Path(str(resources.files("dorax.mdps") / "drawings"))
+    return {path.stem: path for path in sorted(folder.glob("*.txt"))}
+
+
 def read_maze(path: str | os.PathLike[str], *, slip: float = 0.0) -> MDP:
     """Read a maze from a text file; see `maze`.
 
     Args:
-        path: the file.
+        path: the file, or the name of a maze that comes with dorax: `four_rooms`, `ledge` or `spiral`.
         slip: probability that a move goes to one of the two sides instead, half of it to each.
 
     Returns:
         The maze as an MDP, named after the file.
     """
+    path = drawings().get(str(path), path)
     try:
         text = Path(path).read_text(encoding="utf-8-sig")  # with or without a byte order mark
     except FileNotFoundError:

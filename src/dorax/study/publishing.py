@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 
 
 def published_claims() -> list[dict[str, Any]]:
-    """Return the rows of `results/claims.json`, or an empty list if there is no such file, as in an installed wheel."""
+    """Return the rows of `results/claims.json`, or an empty list if there is no such file."""
     try:
         return json.loads(_claims_path().read_text())
     except (OSError, ValueError):
@@ -136,9 +136,11 @@ def _is_quick(name: str, store: Store) -> bool:
 def _around_findings() -> tuple[str, str]:
     """Return the text of the README before and after its findings."""
     path = _readme_path()
-    text = path.read_text() if path.exists() else ""
+    if not path.exists():
+        raise InvalidInput("--publish is given to a dorax that was installed by itself; allowed: in a checkout of it")
+    text = path.read_text()
     if BEGIN not in text or END not in text:
-        raise InvalidInput(f"{path} lacks the lines {BEGIN} and {END}; publish from a checkout of dorax")
+        raise InvalidInput(f"{path} lacks its findings; allowed: a README with the lines {BEGIN} and {END}")
     before, _, rest = text.partition(BEGIN)
     return before, rest.partition(END)[2]
 

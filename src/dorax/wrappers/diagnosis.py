@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dorax.core.checks import InvalidInput
+from dorax.core.extras import needing
 from dorax.features.specs import Table
 from dorax.wrappers.environments import exploration_of, layers
 from dorax.wrappers.exploration import Exploration
@@ -106,7 +107,8 @@ class Diagnosis:
         Returns:
             A Matplotlib figure, to be saved by its `savefig`.
         """
-        from matplotlib.figure import Figure
+        with needing("paper"):
+            from matplotlib.figure import Figure
 
         panels_needed = 2 if self.visits is None else 3
         figure = Figure(figsize=(4 * panels_needed, 3.2), layout="constrained")

@@ -16,6 +16,7 @@ import numpy as np
 from dorax.core.bonuses import InverseRootCount
 from dorax.core.checks import InvalidInput
 from dorax.core.counters import EValues, Visits
+from dorax.core.extras import needing
 from dorax.core.policies import Softmax
 from dorax.core.rules import LLL
 from dorax.features.specs import Features
@@ -23,7 +24,7 @@ from dorax.wrappers.environments import EValueBonus, check_no_bonus, check_wrapp
 from dorax.wrappers.exploration import Bonus, Exploration, Scale
 from dorax.wrappers.spaces import unbatched
 
-try:
+with needing("sb3"):
     import torch
     from stable_baselines3 import DQN
     from stable_baselines3.common.buffers import ReplayBuffer
@@ -31,8 +32,6 @@ try:
     from stable_baselines3.common.type_aliases import GymEnv, Schedule
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
     from stable_baselines3.dqn.policies import DQNPolicy
-except ImportError:
-    raise InvalidInput("Stable-Baselines3 is not installed; install it with pip install 'dorax[sb3]'") from None
 
 
 class VecEValueBonus(VecEnvWrapper):
