@@ -172,13 +172,13 @@ def diagnose(env: Any) -> Diagnosis:
     steps, _, size, bonus = rows.T[:4]
     step = np.cumsum(steps)
     number, *returns = rows[_is_late(step)].sum(axis=0)[[0, 4, 5, 6, 7]]
-    deviations = (_deviation(number, *returns[at : at + 2]) for at in (0, 2))
+    rewards, bonuses = (_deviation(number, *returns[at : at + 2]) for at in (0, 2))
     visits = counts = None
     if isinstance(exploration, Exploration) and isinstance(exploration.counts.features, Table):
         by_pair, visited = exploration.counts.table()
         if visited.any():
             visits, counts = visited[visited > 0], by_pair[visited > 0]
-    return Diagnosis(step, size / steps, bonus / steps, *deviations, visits, counts)
+    return Diagnosis(step, size / steps, bonus / steps, rewards, bonuses, visits, counts)
 
 
 def _is_late(step: np.ndarray) -> np.ndarray:

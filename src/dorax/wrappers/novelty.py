@@ -21,7 +21,7 @@ from dorax.agents.explorers.specs import RND, NovelD
 from dorax.core.checks import InvalidInput, check_whole
 from dorax.wrappers.explored import network_inputs
 from dorax.wrappers.source import BonusSource, Scale, Visit, check_reward
-from dorax.wrappers.spaces import fingerprint, in_one_line
+from dorax.wrappers.spaces import fingerprint, in_one_line, without_text
 
 
 class PredictedNovelty(BonusSource):
@@ -124,7 +124,7 @@ class PredictedNovelty(BonusSource):
         self._filled += 1
         if self._filled == len(x):
             # Copies: the computation may read them after the next steps were written into the originals.
-            rows = Seen(x.copy(), used.copy())
+            rows = Seen(x.copy(), jnp.array(used))
             self._state = _trained(self._explorer, self._state, rows, np.uint32(self._seed), np.uint32(self._updates))
             self._filled, self._updates = 0, self._updates + 1
         return np.asarray(found).tolist()
@@ -132,7 +132,7 @@ class PredictedNovelty(BonusSource):
     @property
     def _what(self) -> dict[str, str]:
         return {
-            "observations": in_one_line(self.observation_space),
+            "observations": in_one_line(without_text(self.observation_space)),
             "bounds": fingerprint(self.observation_space),
             "environments": str(self.num_envs),
             "bonus": in_one_line(self.spec),

@@ -24,7 +24,7 @@ class BonusWrapper:
         reward: "both" if the agent gets the true reward and the bonus, "intrinsic" if it gets the bonus alone.
     """
 
-    exploration: BonusSource
+    exploration: Any  # a BonusSource; which one depends on the bonus
     reward: Paid
 
     def _wrap(self, env: Any, source: Callable[..., BonusSource], options: Mapping[str, Any], reward: Paid) -> None:
@@ -141,6 +141,8 @@ class RNDOptions(BonusWrapper, Generic[EnvT]):
             evaluation.
     """
 
+    exploration: BonusSource
+
     def __init__(
         self,
         env: EnvT,
@@ -185,6 +187,8 @@ class NovelDOptions(BonusWrapper, Generic[EnvT]):
         exploration: the `PredictedNovelty` behind the wrapper: saving and loading, and `exploration.off()` for
             evaluation.
     """
+
+    exploration: BonusSource
 
     def __init__(
         self,

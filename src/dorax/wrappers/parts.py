@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from dorax.core.checks import InvalidInput
 from dorax.wrappers.inputs import downsampled
-from dorax.wrappers.spaces import Enumeration, enumeration, in_one_line, index_key
+from dorax.wrappers.spaces import Enumeration, enumeration, in_one_line, index_key, is_text
 
 _MOST_ONES = 256  # values of a discrete part that get a number each; of more values, the index is one number
 _MOST_NUMBERS = 1024  # of an array; larger ones are downsampled
@@ -47,8 +47,8 @@ def as_box(space: spaces.Space[Any]) -> tuple[spaces.Box, Callable[[Any], Any]]:
     parts = [*_parts(space, ())]
     if not parts:
         raise InvalidInput(f"the observation space is {in_one_line(space)}; allowed: one that is not only text")
-    low, high = (np.concatenate([part[i].ravel() for part in parts]) for i in (0, 1))
-    dtype = np.result_type(*(part.low for part in parts))
+    low, high = np.concatenate([part.low for part in parts]), np.concatenate([part.high for part in parts])
+    dtype = low.dtype
     whole = spaces.Box(low.astype(dtype), high.astype(dtype), dtype=dtype.type)
     return whole, Joined([part.values for part in parts])
 
@@ -98,7 +98,7 @@ class _Array:
 
 def _parts(space: spaces.Space[Any], path: tuple[Any, ...]) -> Iterator[Part]:
     match space:
-        case spaces.Text():
+        case _ if is_text(space):
             return
         case spaces.Box():
             yield Part(_reduced(space.low), _reduced(space.high), _Array(space, path))

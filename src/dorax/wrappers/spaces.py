@@ -63,7 +63,7 @@ def enumerate_actions(space: spaces.Space[Any]) -> Enumeration:
         InvalidInput: if the space is not finite, or too large to keep a count for each action.
     """
     found = enumeration(space)
-    if found is None or any(isinstance(part, spaces.Text) for part in _nested(space)):
+    if found is None or any(map(is_text, _nested(space))):
         raise InvalidInput(
             f"the action space is {in_one_line(space)}; allowed: Discrete, MultiDiscrete, MultiBinary and tuples "
             "of them (a count is kept for each action: continuous actions are not supported, discretise them)"
@@ -90,6 +90,30 @@ def index_key(elements: Enumeration, space: spaces.Space[Any], observation: Any)
             f"the observation is {in_one_line(observation)}; allowed: an element of {in_one_line(space)}"
         )
     return key
+
+
+def is_text(space: spaces.Space[Any]) -> bool:
+    """Return whether elements of a space are text, as MiniGrid's missions are too.
+
+    Args:
+        space: the space.
+    """
+    return space.dtype is not None and space.dtype.kind == "U"
+
+
+def without_text(space: spaces.Space[Any]) -> spaces.Space[Any]:
+    """Return a space without the parts that are text.
+
+    Args:
+        space: the space.
+    """
+    match space:
+        case spaces.Dict():
+            return spaces.Dict({name: without_text(part) for name, part in space.spaces.items() if not is_text(part)})
+        case spaces.Tuple():
+            return spaces.Tuple([without_text(part) for part in space.spaces if not is_text(part)])
+        case _:
+            return space
 
 
 def as_finite(observation: Any) -> np.ndarray:
@@ -196,7 +220,7 @@ def _index_of_digits(sizes: Sequence[int], starts: Sequence[int], value: Any) ->
 
 
 def _product(parts: Iterable[tuple[Any, spaces.Space[Any]]]) -> Enumeration | None:
-    seen = [(enumeration(part), key) for key, part in parts if not isinstance(part, spaces.Text)]
+    seen = [(enumeration(part), key) for key, part in parts if not is_text(part)]
     finite = [(part, key) for part, key in seen if part is not None]
     if len(finite) < len(seen) or not finite:
         return None
