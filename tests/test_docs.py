@@ -280,5 +280,5 @@ def test_the_site_builds_without_a_warning(tmp_path):
         shown = html.unescape(re.sub(r"<[^>]+>", "", page.read_text()))
         assert not re.search(r"\*args|TypeAliasForwardRef|jaxlib\._jax|<factory>|<function|object at 0x", shown), page
     wrappers = re.sub(r"<[^>]+>|\s", "", (tmp_path / "site" / "reference" / "wrappers.html").read_text())
-    assert "VecEValueBonus(venv:stable_baselines3.common.vec_env.VecEnv,*," in wrappers
+    assert "VecEValueBonus(env:EnvT,*," in wrappers
     assert "counter:EValues|Visits=EValues(discount=0.99),bonus:Bonus=InverseRootCount(),scale:Scale=0.03," in wrappers

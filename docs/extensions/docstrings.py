@@ -36,7 +36,17 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def process(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    if what == "class" and "Args:" not in lines:
+        lines += _inherited_sections(thing)
     lines[:] = as_rest(lines)
+
+
+def _inherited_sections(thing: Any) -> list[str]:
+    """The arguments and attributes of a wrapper, which the class with its options describes."""
+    for base in getattr(thing, "__mro__", ())[1:]:
+        if base.__module__ == "dorax.wrappers.options" and "Args:" in (text := inspect.getdoc(base) or ""):
+            return ["", *text[text.index("Args:") :].splitlines(), ""]
+    return []
 
 
 def as_rest(lines: list[str]) -> list[str]:

@@ -55,24 +55,31 @@ if TYPE_CHECKING:
     )
     from dorax.learners import Learner, evaluate, load, play
     from dorax.wrappers import (
+        CountBonus,
         Diagnosis,
         EValueBonus,
         Exploration,
         GeneralizedCounts,
+        NovelDBonus,
+        RNDBonus,
+        VectorCountBonus,
         VectorEValueBonus,
+        VectorNovelDBonus,
+        VectorRNDBonus,
         diagnose,
     )
 
 __version__ = "0.2.0"
 
 __all__ = [
-    "LLL", "RND", "UCB", "AtariAgent", "ConstantBonus", "CountNetwork", "DeepAgent", "Deficit", "DelayedQLearning",
-    "DensityModel", "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration", "GeneralizedCounts",
-    "HashedCodes", "HoeffdingQLearning", "HostOptions", "InvalidInput", "InverseCount", "InverseRootCount",
-    "InverseRootLogE", "KWinners", "LearnedPrototypes", "Learner", "LinearAgent", "LinearSchedule", "Maps",
-    "NovelD", "NoveltyQLearning", "ParallelAgent", "PiecewiseSchedule", "Prototypes", "QLearning", "RandomStart",
-    "Result", "Sample", "SampledLLL", "Softmax", "Spread", "Table", "TabularAgent", "TabularLearner", "Tiles",
-    "VectorEValueBonus", "Visits", "core", "diagnose", "envs", "evaluate", "grid", "load", "mdps", "play", "train",
+    "LLL", "RND", "UCB", "AtariAgent", "ConstantBonus", "CountBonus", "CountNetwork", "DeepAgent", "Deficit",
+    "DelayedQLearning", "DensityModel", "Diagnosis", "EValueBonus", "EValues", "EpsilonGreedy", "Exploration",
+    "GeneralizedCounts", "HashedCodes", "HoeffdingQLearning", "HostOptions", "InvalidInput", "InverseCount",
+    "InverseRootCount", "InverseRootLogE", "KWinners", "LearnedPrototypes", "Learner", "LinearAgent", "LinearSchedule",
+    "Maps", "NovelD", "NovelDBonus", "NoveltyQLearning", "ParallelAgent", "PiecewiseSchedule", "Prototypes",
+    "QLearning", "RNDBonus", "RandomStart", "Result", "Sample", "SampledLLL", "Softmax", "Spread", "Table",
+    "TabularAgent", "TabularLearner", "Tiles", "VectorCountBonus", "VectorEValueBonus", "VectorNovelDBonus",
+    "VectorRNDBonus", "Visits", "core", "diagnose", "envs", "evaluate", "grid", "load", "mdps", "play", "train",
     "use_all_cores",
 ]  # fmt: skip
 
@@ -102,7 +109,8 @@ _HOMES = {
     ),
     "learners": ("Learner", "evaluate", "load", "play"),
     "wrappers": (
-        "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "VectorEValueBonus", "diagnose",
+        "CountBonus", "Diagnosis", "EValueBonus", "Exploration", "GeneralizedCounts", "NovelDBonus", "RNDBonus",
+        "VectorCountBonus", "VectorEValueBonus", "VectorNovelDBonus", "VectorRNDBonus", "diagnose",
     ),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import dorax
 from dorax import cli
@@ -27,9 +28,10 @@ pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not instal
 import torch
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 
-from dorax.wrappers.sb3 import DirectedDQN, VecEValueBonus
+from dorax.wrappers.sb3 import DirectedDQN, VecCountBonus, VecEValueBonus, VecNovelDBonus, VecRNDBonus
 
 pytestmark = [pytest.mark.sb3, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -218,7 +220,7 @@ def test_directed_dqn_passes_every_argument_on(monkeypatch):
 
 def test_vec_e_value_bonus_has_the_options_of_exploration():
     ours, theirs = (inspect.signature(each).parameters for each in (VecEValueBonus, dorax.Exploration))
-    assert list(ours.values())[1:] == [each for each in theirs.values() if each.kind is each.KEYWORD_ONLY]
+    assert list(ours.values())[1:-1] == [each for each in theirs.values() if each.kind is each.KEYWORD_ONLY]
 
 
 def test_directed_dqn_sees_what_is_counted_and_nothing_else(refused):
@@ -307,3 +309,57 @@ def test_todays_code_acts_as_recorded(kind, tmp_path):
     result = load("sb3_sparse", sb3_sparse.EXPERIMENT, Store(tmp_path))[sb3_sparse.agent_name(name, kind)]
     today = sb3_sparse.fingerprint(name, kind, result.choices["step"].setting)
     assert fingerprints.same(today, recorded[sb3_sparse.agent_name(name, kind)])
+
+
+NETWORKS: dict[str, Any] = {"warm_up": 4, "batch_size": 8, "width": 8, "outputs": 4}
+BONUSES = [(VecEValueBonus, {}), (VecCountBonus, {}), (VecRNDBonus, NETWORKS), (VecNovelDBonus, NETWORKS)]
+
+
+@pytest.mark.parametrize(("bonus", "options"), BONUSES)
+@pytest.mark.parametrize("ending", ["terminated", "truncated"])
+def test_a_vec_env_pays_what_a_vector_environment_does_that_resets_in_the_same_step(bonus, options, ending):
+    lengths = (2, 3)
+    makers = [lambda n=n: Walk(n, ending) for n in lengths]
+    env = bonus(DummyVecEnv([lambda n=n: Monitor(Walk(n, ending)) for n in lengths]), **options)
+    vector = getattr(dorax, bonus.__name__.replace("Vec", "Vector"))(
+        SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP), **options
+    )
+    env.reset()
+    vector.reset()
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        actions = random.integers(2, size=2)
+        _, rewards, _, infos = env.step(actions)
+        _, theirs, _, _, expected = vector.step(actions)
+        for name in ("true_reward", "bonus", env.exploration.basis):
+            np.testing.assert_array_equal([info[name] for info in infos], expected[name])
+        np.testing.assert_allclose(rewards, theirs, rtol=1e-6)
+    assert vector.exploration.history.rows()[-1][3] > 0
+
+
+@pytest.mark.parametrize(("bonus", "options"), BONUSES)
+def test_a_vec_env_may_pay_the_bonus_alone_and_is_saved(bonus, options, tmp_path):
+    env, again = (bonus(DummyVecEnv([lambda: Walk(3, "truncated")]), **options, reward="intrinsic") for _ in range(2))
+
+    def walk(env):
+        env.reset()
+        infos, rewards = [], []
+        for step in range(12):
+            _, reward, _, info = env.step(np.array([step % 2]))
+            infos.append(info[0]["bonus"])
+            rewards.append(reward[0])
+        return infos, rewards
+
+    bonuses, rewards = walk(env)
+    np.testing.assert_allclose(rewards, bonuses, rtol=1e-6)
+    assert dorax.diagnose(env).step[-1] == 12
+    env.exploration.save(tmp_path / "bonus.npz")
+    again.exploration.load(tmp_path / "bonus.npz")
+    assert walk(env) == walk(again)
+    with env.exploration.off():
+        assert walk(env) == ([0.0] * 12, [0.0, 1.0] * 6)
+
+
+def test_predictors_do_not_choose_actions(refused):
+    with refused("does not count"):
+        DirectedDQN("MlpPolicy", VecRNDBonus(make_vec_env("FrozenLake-v1", 1)))

@@ -177,5 +177,5 @@ def test_an_observation_of_another_shape_is_refused(features):
 def test_unknown_ways_to_count_are_refused():
     with pytest.raises(dorax.InvalidInput, match="allowed: 'sum', 'smallest'"):
         KWinners(counts="mean")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(dorax.InvalidInput, match="allowed: Box, with Prototypes"):
-        GeneralizedCounts(spaces.Dict({"x": POINTS}), TWO, features=Prototypes())
+    with pytest.raises(dorax.InvalidInput, match="and tuples and dictionaries of them"):
+        GeneralizedCounts(spaces.Sequence(POINTS), TWO, features=Prototypes())

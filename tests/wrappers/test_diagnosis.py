@@ -90,7 +90,7 @@ def test_after_the_first_step_nothing_is_counted_for_good_yet():
 def test_a_history_is_short_however_long_the_run():
     history = History()
     for step in range(200_000):
-        history.add(1.0, float(step))
+        history.add(1.0, float(step), 1.0, 1.0)
     rows = np.array(history.rows())
     assert len(rows) <= 512
     assert rows[:, 0].sum() == 200_000

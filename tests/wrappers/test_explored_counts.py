@@ -102,8 +102,8 @@ def test_what_networks_do_not_know_is_refused_in_one_line():
         exploration.begin(np.zeros(4))
     with pytest.raises(dorax.InvalidInput, match="allowed: CountNetwork in an Exploration or a wrapper"):
         GeneralizedCounts(POINTS, TWO, features=NETWORKS[0])
-    with pytest.raises(dorax.InvalidInput, match="allowed: Box, with RandomStart"):
-        Exploration(spaces.Dict({"x": POINTS}), TWO, features=NETWORKS[1])
+    with pytest.raises(dorax.InvalidInput, match="and tuples and dictionaries of them"):
+        Exploration(spaces.Sequence(POINTS), TWO, features=NETWORKS[1])
     with pytest.raises(dorax.InvalidInput, match="wrappers support 'count'"):
         Exploration(POINTS, TWO, counter=EValues(0.9, form="logistic"), features=NETWORKS[0])
     with pytest.raises(dorax.InvalidInput, match=r"allowed: Table\(\), .*RandomStart\(\) or None"):

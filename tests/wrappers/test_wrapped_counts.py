@@ -279,11 +279,13 @@ def test_counters_that_wrappers_do_not_support_are_refused(counter, words):
 
 
 def test_spaces_that_cannot_be_counted_are_refused(refused):
-    with refused("FlattenObservation"):
-        GeneralizedCounts(spaces.Dict({"a": spaces.Box(0, 1)}), spaces.Discrete(2))
+    with refused("tuples and dictionaries of them"):
+        GeneralizedCounts(spaces.Dict({"a": spaces.Sequence(spaces.Discrete(2))}), spaces.Discrete(2))
+    with refused("not only text"):
+        GeneralizedCounts(spaces.Dict({"a": spaces.Text(3)}), spaces.Discrete(2))
     with refused("continuous actions are not supported"):
         GeneralizedCounts(spaces.Discrete(2), spaces.Box(0, 1))
-    with refused("Box, with Tiles"):
+    with refused("allowed: Table, HashedCodes, Prototypes"):
         GeneralizedCounts(spaces.Discrete(2), spaces.Discrete(2), features=Tiles())
     with refused("tiles is"):
         GeneralizedCounts(BOX, spaces.Discrete(2), features=Tiles(tiles=2.5))  # pyright: ignore[reportArgumentType]  # what is refused

@@ -20,7 +20,7 @@ from dorax.core.counters import EValues, Visits
 from dorax.features.specs import Features, HashedCodes, KWinners
 from dorax.wrappers.count_table import CountTable, Transition
 from dorax.wrappers.features import Keys, default_features, make_coder, takes_smallest
-from dorax.wrappers.spaces import enumerate_actions, fingerprint, in_one_line, unbatched
+from dorax.wrappers.spaces import enumerate_actions, fingerprint, in_one_line, unbatched, without_text
 
 
 class CountsOfSpaces:
@@ -66,7 +66,7 @@ class CountsOfSpaces:
     def what(self) -> dict[str, str]:
         """What must agree before saved counts can be loaded."""
         return {
-            "observations": in_one_line(self.observation_space),
+            "observations": in_one_line(without_text(self.observation_space)),
             "actions": in_one_line(self.action_space),
             "bounds": fingerprint(self.observation_space) + fingerprint(self.action_space),
             "features": " ".join(str(self.features).split()),

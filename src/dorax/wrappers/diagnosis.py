@@ -12,6 +12,7 @@ from dorax.core.extras import needing
 from dorax.features.specs import Table
 from dorax.wrappers.environments import exploration_of, layers
 from dorax.wrappers.exploration import Exploration
+from dorax.wrappers.source import BonusSource
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 SWAMPED = 0.9  # share of the recent total reward above which the bonus is too large
 VANISHED = 0.01  # and below which it has no effect
 _RECENT = 0.25  # of all steps
+_SHARE = 0.1  # that the bonus should have in the deviation of returns
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +31,9 @@ class Diagnosis:
         step: the number of steps at the end of each window.
         reward: the mean of |true reward| per step in each window.
         bonus: the mean bonus per step in each window.
+        reward_deviation: the standard deviation of the discounted return of the true reward (discount 0.99, across
+            episodes), over the last quarter of all steps.
+        bonus_deviation: that of the bonus with a scale of 1.
         visits: of each visited state-action pair, how often it was visited; None unless features are `Table`.
         counts: of the same pairs, the generalized counts; None unless features are `Table`.
     """
@@ -36,6 +41,8 @@ class Diagnosis:
     step: np.ndarray
     reward: np.ndarray
     bonus: np.ndarray
+    reward_deviation: float
+    bonus_deviation: float
     visits: np.ndarray | None
     counts: np.ndarray | None
 
@@ -50,6 +57,18 @@ class Diagnosis:
         """The share of the bonus in |reward| + bonus, over the last quarter of all steps."""
         reward, bonus = self._late_means()
         return bonus / (reward + bonus) if reward + bonus > 0 else 0.0
+
+    @property
+    def suggested_scale(self) -> float | None:
+        """A scale to start from; None if bonuses did not vary yet.
+
+        With it, the discounted return of the bonus would have varied a tenth as much as that of the true reward, which
+        is taken to vary by 1 where it did not: there was no reward, or always the same. It is a rule of thumb: fit the
+        scale.
+        """
+        if self.bonus_deviation == 0:
+            return None
+        return _SHARE * (self.reward_deviation or 1.0) / self.bonus_deviation
 
     @property
     def warnings(self) -> list[str]:
@@ -82,7 +101,7 @@ class Diagnosis:
         return found
 
     def _late_means(self) -> tuple[float, float]:
-        is_late = self.step > (1 - _RECENT) * self.step[-1]
+        is_late = _is_late(self.step)
         length = np.diff(self.step, prepend=0.0)[is_late]
         reward, bonus = (float(np.average(x[is_late], weights=length)) for x in (self.reward, self.bonus))
         return reward, bonus
@@ -99,6 +118,8 @@ class Diagnosis:
                 f"{len(self.visits)} state-action pairs visited, each up to {self.visits.max():.0f} times; generalized "
                 f"counts up to {self.counts.max():.3g}, on average {per_visit:.2g} per visit"
             )
+        if self.suggested_scale is not None:
+            lines.append(f"a scale to start from: {self.suggested_scale:.2g}")
         return "\n".join([*lines, *(f"Warning: {warning}" for warning in self.warnings)])
 
     def figure(self) -> Figure:
@@ -141,29 +162,43 @@ def diagnose(env: Any) -> Diagnosis:
         dorax.diagnose(env).figure().savefig("bonus.png")
 
     Args:
-        env: an environment with one bonus wrapper, inside or around other wrappers; or an `Exploration`.
+        env: an environment with one bonus wrapper, inside or around other wrappers; or the `exploration` of a wrapper.
 
     Returns:
         Rewards and bonuses over time, with warnings and a figure.
     """
-    exploration = env if isinstance(env, Exploration) else _exploration_within(env)
+    exploration = env if isinstance(env, BonusSource) else _exploration_within(env)
     rows = np.array(exploration.history.rows(), np.float64)
     if not len(rows):
         raise InvalidInput("the environment has taken no step yet; allowed: diagnose after some steps")
-    steps, _, size, bonus = rows.T
+    steps, _, size, bonus = rows.T[:4]
+    step = np.cumsum(steps)
+    number, *returns = rows[_is_late(step)].sum(axis=0)[[0, 4, 5, 6, 7]]
+    rewards, bonuses = (_deviation(number, *returns[at : at + 2]) for at in (0, 2))
     visits = counts = None
-    if isinstance(exploration.counts.features, Table):
+    if isinstance(exploration, Exploration) and isinstance(exploration.counts.features, Table):
         by_pair, visited = exploration.counts.table()
         if visited.any():
             visits, counts = visited[visited > 0], by_pair[visited > 0]
-    return Diagnosis(np.cumsum(steps), size / steps, bonus / steps, visits, counts)
+    return Diagnosis(step, size / steps, bonus / steps, rewards, bonuses, visits, counts)
 
 
-def _exploration_within(env: Any) -> Exploration:
-    """Return the `Exploration` of the one bonus wrapper in a stack of wrappers."""
+def _is_late(step: np.ndarray) -> np.ndarray:
+    return step > (1 - _RECENT) * step[-1]
+
+
+def _deviation(number: float, total: float, squares: float) -> float:
+    """Return the standard deviation of numbers with these sums; 0 if it is a rounding error."""
+    mean = total / number
+    variance = squares / number - mean**2
+    return float(np.sqrt(variance)) if variance > 1e-6 * mean**2 else 0.0
+
+
+def _exploration_within(env: Any) -> BonusSource:
+    """Return the `exploration` of the one bonus wrapper in a stack of wrappers."""
     found = [exploration for layer in layers(env) if (exploration := exploration_of(layer)) is not None]
     if not found:
-        raise InvalidInput("the environment has no bonus to diagnose; allowed: one in EValueBonus or its vector forms")
+        raise InvalidInput("the environment has no bonus to diagnose; allowed: one in a wrapper such as EValueBonus")
     if len(found) > 1:
         raise InvalidInput(
             f"the environment has {len(found)} bonuses, each with its own counts; allowed: one of them at a time"

@@ -2,77 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
-from dorax.core.bonuses import InverseRootCount
 from dorax.core.checks import InvalidInput
-from dorax.core.counters import EValues, Visits
-from dorax.features.specs import Features
-from dorax.wrappers.exploration import Bonus, Exploration, Scale
+from dorax.wrappers.options import BonusWrapper, CountOptions, EValueOptions, NovelDOptions, Paid, RNDOptions
+from dorax.wrappers.source import BonusSource, Visit
 from dorax.wrappers.spaces import unbatched
 
-_FOR_SB3 = " (around a VecEnv of Stable-Baselines3: dorax.wrappers.sb3.VecEValueBonus)"
 
+class EnvBonus(BonusWrapper, gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """A bonus wrapper around one environment."""
 
-class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """Adds to the reward a bonus that decreases with the generalized count of the state-action pair.
-
-        env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), counter=dorax.EValues(0.9), scale=0.1)
-
-    `info` holds `true_reward`, `bonus` and `generalized_count` of every step.
-
-    Args:
-        env: the environment, with discrete actions.
-        counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
-            (`Visits`).
-        bonus: turns a count into a bonus: `InverseRootCount`, `InverseCount` or a function of a count and the
-            counter's learning rate.
-        scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
-            `LinearSchedule`.
-        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes`, `Prototypes`, `LearnedPrototypes`,
-            `CountNetwork` or `RandomStart`; by default the observation space decides.
-        seed: seeds the random numbers of `exploration.act` and the random codes and networks of `features`.
-
-    Attributes:
-        exploration: the `Exploration` behind the wrapper: its counts, saving and loading, and `exploration.off()`
-            for evaluation.
-    """
-
-    def __init__(
-        self,
-        env: gymnasium.Env[Any, Any],
-        *,
-        counter: EValues | Visits = EValues(0.99),
-        bonus: Bonus = InverseRootCount(),
-        scale: Scale = 0.03,
-        features: Features | None = None,
-        seed: int = 0,
-    ) -> None:
+    def _wrap(self, env: Any, source: Callable[..., BonusSource], options: Mapping[str, Any], reward: Paid) -> None:
+        name = type(self).__name__
         if isinstance(env, VectorEnv):
-            raise InvalidInput(f"the environment is a vector environment, {env}; allowed: VectorEValueBonus around it")
+            raise InvalidInput(f"the environment is a vector environment, {env}; allowed: Vector{name} around it")
         if not isinstance(env, gymnasium.Env):
-            raise InvalidInput(f"the environment is {env!r}; allowed: a gymnasium.Env{_FOR_SB3}")
+            raise InvalidInput(f"the environment is {env!r}; allowed: a gymnasium.Env{_for_sb3(name)}")
         check_wrappable(env)
-        options = {"counter": counter, "bonus": bonus, "scale": scale, "features": features, "seed": seed}
         # Defaults are left out: as objects they would keep the spec from being rebuilt from JSON.
-        defaults = EValueBonus.__init__.__kwdefaults__ or {}
-        given = {name: value for name, value in options.items() if value is not defaults[name]}
+        defaults = type(self).__init__.__kwdefaults__ or {}
+        given = {name: value for name, value in [*options.items(), ("reward", reward)] if value is not defaults[name]}
         gymnasium.utils.RecordConstructorArgs.__init__(self, **given)
         gymnasium.Wrapper.__init__(self, env)
-        self.exploration = Exploration(
-            env.observation_space,
-            env.action_space,
-            counter=counter,
-            bonus=bonus,
-            scale=scale,
-            features=features,
-            seed=seed,
-        )
+        self._set(source(env.observation_space, env.action_space, 1, **options), reward)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
@@ -82,61 +40,30 @@ class EValueBonus(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordC
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         reward = float(reward)
-        bonus, count = self.exploration.visit(action, reward, observation, terminated, truncated)
-        added = {"true_reward": reward, "bonus": bonus, "generalized_count": count}
-        return observation, reward + bonus, terminated, truncated, info | added
+        bonus, basis = self.exploration.visit(action, reward, observation, terminated, truncated)
+        added = {"true_reward": reward, "bonus": bonus, self.exploration.basis: basis}
+        return observation, self._paid(reward, bonus), terminated, truncated, info | added
 
 
-class VectorEValueBonus(VectorWrapper):
-    """`EValueBonus` for a vector environment, whose environments share their counts.
+class VectorBonus(BonusWrapper, VectorWrapper):
+    """A bonus wrapper around a vector of environments, which share what is learned.
 
     All autoreset modes are supported. In next-step mode, the step that only resets an
-    environment is not counted and earns no bonus.
-
-    Args:
-        env: the vector environment, with discrete actions.
-        counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
-            (`Visits`).
-        bonus: turns a count into a bonus: `InverseRootCount`, `InverseCount` or a function of a count and the
-            counter's learning rate.
-        scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
-            `LinearSchedule`.
-        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes`, `Prototypes`, `LearnedPrototypes`,
-            `CountNetwork` or `RandomStart`; by default the observation space decides.
-        seed: seeds the random numbers of `exploration.act` and the random codes and networks of `features`.
-
-    Attributes:
-        exploration: the `Exploration` behind the wrapper.
+    environment is not a visit and earns no bonus.
     """
 
-    def __init__(
-        self,
-        env: VectorEnv[Any, Any, Any],
-        *,
-        counter: EValues | Visits = EValues(0.99),
-        bonus: Bonus = InverseRootCount(),
-        scale: Scale = 0.03,
-        features: Features | None = None,
-        seed: int = 0,
-    ) -> None:
+    def _wrap(self, env: Any, source: Callable[..., BonusSource], options: Mapping[str, Any], reward: Paid) -> None:
+        name = type(self).__name__.removeprefix("Vector")
         if isinstance(env, gymnasium.Env):
-            raise InvalidInput(f"the environment is a single one, {env}; allowed: EValueBonus around it")
+            raise InvalidInput(f"the environment is a single one, {env}; allowed: {name} around it")
         if not isinstance(env, VectorEnv):
-            raise InvalidInput(f"the environment is {env!r}; allowed: a gymnasium.vector.VectorEnv{_FOR_SB3}")
+            raise InvalidInput(f"the environment is {env!r}; allowed: a gymnasium.vector.VectorEnv{_for_sb3(name)}")
         check_wrappable(env)
-        super().__init__(env)
+        VectorWrapper.__init__(self, env)
         self._mode = _autoreset_mode(env)
         self._is_over = np.zeros(env.num_envs, bool)
-        self.exploration = Exploration(
-            env.single_observation_space,
-            env.single_action_space,
-            env.num_envs,
-            counter=counter,
-            bonus=bonus,
-            scale=scale,
-            features=features,
-            seed=seed,
-        )
+        spaces = env.single_observation_space, env.single_action_space
+        self._set(source(*spaces, env.num_envs, **options), reward)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         # Read before the environment is reset, which removes the mask from the options.
@@ -151,29 +78,91 @@ class VectorEValueBonus(VectorWrapper):
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         check_no_bonus(infos)
-        pairs = zip(
-            unbatched(self.env.single_action_space, actions),
-            unbatched(self.env.single_observation_space, observations),
-            strict=True,
-        )
-        bonuses, counts = np.zeros(self.num_envs), np.zeros(self.num_envs)
-        for i, (action, observation) in enumerate(pairs):
+        seen = unbatched(self.env.single_observation_space, observations)
+        visits: list[Visit] = []
+        for i, action in enumerate(unbatched(self.env.single_action_space, actions)):
             if self._mode is AutoresetMode.NEXT_STEP and self._is_over[i]:
-                self.exploration.begin(observation, i)
+                self.exploration.begin(seen[i], i)
                 continue
-            is_over = terminated[i] or truncated[i]
-            is_reset = is_over and self._mode is AutoresetMode.SAME_STEP
-            next_observation = _final_observations(infos)[i] if is_reset else observation
-            bonuses[i], counts[i] = self.exploration.visit(
-                action, rewards[i], next_observation, terminated[i], truncated[i], i
-            )
-            if is_reset:
-                self.exploration.begin(observation, i)
-        is_step = ~self._is_over if self._mode is AutoresetMode.NEXT_STEP else np.ones(self.num_envs, bool)
+            visit = Visit(action, rewards[i], seen[i], terminated[i], truncated[i], i)
+            if (terminated[i] or truncated[i]) and self._mode is AutoresetMode.SAME_STEP:
+                visit = visit._replace(next_observation=_final_observations(infos)[i], start=seen[i])
+            visits.append(visit)
+        bonuses, bases = np.zeros(self.num_envs), np.zeros(self.num_envs)
+        is_step = np.zeros(self.num_envs, bool)
+        for visit, (bonus, basis) in zip(visits, self.exploration.visit_all(visits), strict=True):
+            i = visit.env_index
+            bonuses[i], bases[i], is_step[i] = bonus, basis, True
         self._is_over = np.asarray(terminated | truncated)
-        added = {"true_reward": np.asarray(rewards, np.float64), "bonus": bonuses, "generalized_count": counts}
+        true_rewards = np.asarray(rewards, np.float64)
+        added = {"true_reward": true_rewards, "bonus": bonuses, self.exploration.basis: bases}
         infos = infos | added | {f"_{name}": is_step for name in added}
-        return observations, rewards + bonuses, terminated, truncated, infos
+        return observations, self._paid(rewards, bonuses), terminated, truncated, infos
+
+
+class EValueBonus(EValueOptions["gymnasium.Env[Any, Any]"], EnvBonus):
+    """Adds to the reward a bonus that decreases with the generalized count of the state-action pair.
+
+        env = dorax.EValueBonus(gymnasium.make("FrozenLake-v1"), counter=dorax.EValues(0.9), scale=0.1)
+
+    `info` holds `true_reward`, `bonus` and `generalized_count` of every step.
+    """
+
+
+class CountBonus(CountOptions["gymnasium.Env[Any, Any]"], EnvBonus):
+    """Adds to the reward a bonus that decreases with the number of visits of the state-action pair.
+
+        env = dorax.CountBonus(gymnasium.make("FrozenLake-v1"), scale=0.1)
+
+    The same as `EValueBonus` with `counter=dorax.Visits()`. `info` holds `true_reward`, `bonus` and
+    `generalized_count`, which is the number of visits, of every step.
+    """
+
+
+class RNDBonus(RNDOptions["gymnasium.Env[Any, Any]"], EnvBonus):
+    """Adds to the reward the error of a predictor at the next observation: random network distillation.
+
+        env = dorax.RNDBonus(gymnasium.make("MountainCar-v0"), scale=0.3)
+
+    The bonus is computed as by `RND`. `info` holds `true_reward`, `bonus` and `novelty`, the error, of every step.
+    """
+
+
+class NovelDBonus(NovelDOptions["gymnasium.Env[Any, Any]"], EnvBonus):
+    """Adds to the reward a bonus for crossing the border of what is known, once in an episode.
+
+        env = dorax.NovelDBonus(gymnasium.make("MountainCar-v0"), scale=0.3)
+
+    The bonus is computed as by `NovelD`. `info` holds `true_reward`, `bonus` and `novelty`, the root of the predictor's
+    error at the next observation, of every step.
+    """
+
+
+class VectorEValueBonus(EValueOptions["VectorEnv[Any, Any, Any]"], VectorBonus):
+    """`EValueBonus` for a vector environment, whose environments share their counts.
+
+    All autoreset modes are supported. In next-step mode, the step that only resets an
+    environment is not counted and earns no bonus.
+    """
+
+
+class VectorCountBonus(CountOptions["VectorEnv[Any, Any, Any]"], VectorBonus):
+    """`CountBonus` for a vector environment, whose environments share their counts; see `VectorEValueBonus`."""
+
+
+class VectorRNDBonus(RNDOptions["VectorEnv[Any, Any, Any]"], VectorBonus):
+    """`RNDBonus` for a vector environment, whose environments share their networks; see `VectorEValueBonus`."""
+
+
+class VectorNovelDBonus(NovelDOptions["VectorEnv[Any, Any, Any]"], VectorBonus):
+    """`NovelDBonus` for a vector environment, whose environments share their networks; see `VectorEValueBonus`.
+
+    First visits are those of an episode of one environment.
+    """
+
+
+def _for_sb3(name: str) -> str:
+    return f" (around a VecEnv of Stable-Baselines3: dorax.wrappers.sb3.Vec{name})"
 
 
 def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
@@ -211,14 +200,14 @@ def layers(env: Any) -> Iterator[Any]:
             yield from layers(inner)
 
 
-def exploration_of(layer: Any) -> Exploration | None:
-    """Return the `Exploration` of a bonus wrapper, or None for any other environment.
+def exploration_of(layer: Any) -> BonusSource | None:
+    """Return the `exploration` of a bonus wrapper, or None for any other environment.
 
     Args:
         layer: a wrapper or an environment.
     """
     found = getattr(layer, "__dict__", {}).get("exploration")
-    return found if isinstance(found, Exploration) else None
+    return found if isinstance(found, BonusSource) else None
 
 
 def check_wrappable(env: Any) -> None:
@@ -242,5 +231,5 @@ def check_no_bonus(info: dict[str, Any]) -> None:
     """
     if not isinstance(info, dict):
         raise InvalidInput(f"infos are a {type(info).__name__}; allowed: a dictionary (DictInfoToList goes around)")
-    if "generalized_count" in info:
+    if "generalized_count" in info or {"true_reward", "bonus"} <= info.keys():
         raise InvalidInput("the environment has a bonus already, in another process; allowed: one bonus wrapper")

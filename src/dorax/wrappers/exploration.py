@@ -1,33 +1,28 @@
-"""Exploration bonuses: counts, the bonus computed from them, its scale over time, and a history of both."""
+"""Exploration bonuses by counts: the counts, the bonus computed from them, and rules that act by them."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from math import inf, isfinite
+from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 
-from dorax.archive import read_archive, write_archive
 from dorax.core.bonuses import InverseRootCount
-from dorax.core.checks import InvalidInput, check_at_least
+from dorax.core.checks import InvalidInput
 from dorax.core.counters import EValues, Visits
 from dorax.features.specs import CountNetwork, Features, LearnedPrototypes, RandomStart
 from dorax.wrappers.counts import GeneralizedCounts
-from dorax.wrappers.history import History
+from dorax.wrappers.source import BonusSource, Scale, Visit, check_reward
 
 if TYPE_CHECKING:
     from dorax.wrappers.explored import ExploredCounts
 
-Scale = float | Callable[[int], float]
 Bonus = Callable[[float, float], float]
-_KIND = "exploration"
 
 
-class Exploration:
+class Exploration(BonusSource):
     """Generalized counts for an environment, and the exploration bonus that they give.
 
         exploration = dorax.Exploration(env.observation_space, env.action_space, scale=0.1)
@@ -57,6 +52,8 @@ class Exploration:
         history: rewards and bonuses over time, for `diagnose`.
     """
 
+    kind, basis = "exploration", "generalized_count"
+
     def __init__(
         self,
         observation_space: spaces.Space[Any],
@@ -69,18 +66,13 @@ class Exploration:
         features: Features | None = None,
         seed: int = 0,
     ) -> None:
-        if not callable(scale):
-            check_at_least("the scale of the bonus", scale, 0)
-        check_at_least("the seed", seed, 0)
+        super().__init__(num_envs, scale, seed)
         if not callable(bonus) or isinstance(bonus, type):
             raise InvalidInput(
                 f"bonus is {bonus!r}; allowed: InverseRootCount(), InverseCount() or a function like them"
             )
         self.counts = _counts(observation_space, action_space, num_envs, counter, features, seed)
-        self.bonus, self.scale = bonus, scale
-        self.steps = 0
-        self.is_on = True
-        self.history = History()
+        self.bonus = bonus
         self._random = np.random.default_rng(seed)
         self._first_action = int(action_space.start) if isinstance(action_space, spaces.Discrete) else 0
 
@@ -111,29 +103,30 @@ class Exploration:
             The bonus, and the generalized count that it was computed from. While exploration is off, 0 and the
             count as it is.
         """
-        if not isfinite(reward):
-            raise InvalidInput(f"the reward is {reward}; allowed: a finite number")
+        check_reward(reward)
         count = self.counts.visit(action, next_observation, terminated, truncated, env_index, is_counted=self.is_on)
         if not self.is_on:
             return 0.0, count
-        scale = float(self.scale(self.steps)) if callable(self.scale) else self.scale
-        if not 0 <= scale < inf:
-            raise InvalidInput(f"the scale of the bonus after {self.steps} steps is {scale}; allowed: 0 or more")
-        bonus = scale * float(self.bonus(count, self.counts.learning_rate))
-        if not isfinite(bonus):
-            raise InvalidInput(f"the bonus of a count of {count} is {bonus}; allowed: finite numbers")
-        self.steps += 1
-        self.history.add(float(reward), bonus)
-        return bonus, count
+        unscaled = float(self.bonus(count, self.counts.learning_rate))
+        if not isfinite(unscaled):
+            raise InvalidInput(f"the bonus of a count of {count} is {unscaled}; allowed: finite numbers")
+        return self._scaled(reward, unscaled, env_index), count
 
-    @contextmanager
-    def off(self) -> Iterator[None]:
-        """Turn exploration off for the duration of a `with` block, as for evaluation: no bonus, and no counting."""
-        was_on, self.is_on = self.is_on, False
-        try:
-            yield
-        finally:
-            self.is_on = was_on
+    def visit_all(self, visits: Sequence[Visit]) -> list[tuple[float, float]]:
+        """Count one step of several environments, one after the other, and compute their bonuses.
+
+        Args:
+            visits: the steps.
+
+        Returns:
+            What `visit` returns for each.
+        """
+        found: list[tuple[float, float]] = []
+        for visit in visits:
+            found.append(self.visit(*visit[:-1]))
+            if visit.start is not None:
+                self.begin(visit.start, visit.env_index)
+        return found
 
     def act(self, rule: Callable[..., Any], values: Any, observations: Any) -> np.ndarray:
         """Choose actions by a rule, from your Q-values and the generalized counts.
@@ -154,39 +147,19 @@ class Exploration:
             raise InvalidInput("values contain nan; allowed: numbers")
         return self._first_action + rule(values, counts, np.float64(self.steps), self._random.random(len(values)))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save counts, history and random state to one file, atomically. Running episodes are saved as truncated.
+    @property
+    def _what(self) -> dict[str, str]:
+        return self.counts.what
 
-        Args:
-            path: file to write.
-        """
-        facts = {**self.counts.what, "steps": self.steps, "history": self.history.rows()}
-        facts["random"] = self._random.bit_generator.state
-        write_archive(path, _KIND, facts, self.counts.arrays())
+    def _facts(self) -> dict[str, Any]:
+        return {"random": self._random.bit_generator.state}
 
-    def load(self, path: str | os.PathLike[str]) -> None:
-        """Load a file that `save` wrote. Spaces, features and counter must be the same.
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return self.counts.arrays()
 
-        Args:
-            path: file to read.
-        """
-        facts, arrays = read_archive(path, _KIND)
-        try:
-            theirs = {name: facts[name] for name in self.counts.what}
-            if theirs == self.counts.what:
-                self._restore(arrays, facts)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise InvalidInput(f"{path} is damaged: {reason}; allowed: a saved {_KIND}") from error
-        for name, ours in self.counts.what.items():
-            if theirs[name] != ours:
-                raise InvalidInput(f"{path} was saved for {name}: {theirs[name]}; allowed: the same as here, {ours}")
-
-    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
-        steps, history = int(facts["steps"]), History(facts["history"])
+    def _restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self._random.bit_generator.state = facts["random"]
         self.counts.restore(arrays)
-        self.steps, self.history = steps, history
 
 
 def _counts(

@@ -25,9 +25,9 @@ from dorax.core.counters import EValues, Visits
 from dorax.core.counts import mean_count
 from dorax.features.specs import CountNetwork, LearnedPrototypes, RandomStart
 from dorax.wrappers.counts import CountsOfSpaces
-from dorax.wrappers.features import box_of, index_key
 from dorax.wrappers.inputs import Scaled
-from dorax.wrappers.spaces import enumeration, unbatched
+from dorax.wrappers.parts import as_box
+from dorax.wrappers.spaces import Enumeration, enumeration, index_key, unbatched
 
 
 class Taken(NamedTuple):
@@ -79,7 +79,7 @@ class ExploredCounts(CountsOfSpaces):
         seed: int = 0,
     ) -> None:
         super().__init__(observation_space, action_space, num_envs, counter, features, seed)
-        inputs, self._seen = _inputs(observation_space, features)
+        inputs, self._seen = network_inputs(observation_space)
         described = EValues(self._discount, learning_rate=self.learning_rate, features=features)
         self._explorer = explorer_of_one(described, _count, inputs, self.num_actions, every=1)
         self._key = jax.random.key(np.uint32(seed))
@@ -197,13 +197,38 @@ class ExploredCounts(CountsOfSpaces):
         return after, visits + 1
 
 
-def _inputs(space: spaces.Space[Any], features: Any) -> tuple[Inputs, Callable[[Any], Any]]:
-    """Return what networks see of a space, and the function that makes it of an observation."""
+def network_inputs(space: spaces.Space[Any]) -> tuple[Inputs, Callable[[Any], Any]]:
+    """Return what networks see of a space, and the function that makes it of an observation.
+
+    Args:
+        space: the observation space.
+    """
     elements = enumeration(space)
     if elements is None:
-        scaled = Scaled(box_of(space, features))
-        return Inputs(scaled.size), scaled
-    return Inputs(elements.size, is_finite=True), lambda observation: np.int32(index_key(elements, space, observation))
+        box, vector = as_box(space)
+        scaled = Scaled(box)
+        return Inputs(scaled.size), scaled if box is space else _Composed(vector, scaled)
+    return Inputs(elements.size, is_finite=True), _Numbered(elements, space)
+
+
+class _Composed:
+    """Two functions, one after the other."""
+
+    def __init__(self, first: Callable[[Any], Any], second: Callable[[Any], Any]) -> None:
+        self._first, self._second = first, second
+
+    def __call__(self, observation: Any) -> Any:
+        return self._second(self._first(observation))
+
+
+class _Numbered:
+    """The numbers of the states of a finite space."""
+
+    def __init__(self, elements: Enumeration, space: spaces.Space[Any]) -> None:
+        self._elements, self._space = elements, space
+
+    def __call__(self, observation: Any) -> np.int32:
+        return np.int32(index_key(self._elements, self._space, observation))
 
 
 def _as_arrays(taken: Taken) -> tuple[Any, Any, Any, Any]:

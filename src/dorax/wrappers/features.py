@@ -25,7 +25,8 @@ from dorax.features.specs import (
 from dorax.features.tiles import Grid, TileCoder, cells
 from dorax.wrappers.codes import PrototypeCoder, SignCoder
 from dorax.wrappers.kwinners import KWinnersCoder
-from dorax.wrappers.spaces import Enumeration, as_finite, bounds, enumeration, in_one_line
+from dorax.wrappers.parts import as_box
+from dorax.wrappers.spaces import Enumeration, as_finite, bounds, enumeration, in_one_line, index_key
 
 _MAX_TILED_DIMENSIONS = 8  # with more, hardly two observations share a tile
 
@@ -46,12 +47,8 @@ def default_features(space: spaces.Space[Any]) -> Features:
     """
     if enumeration(space) is not None:
         return Table()
-    if not isinstance(space, spaces.Box):
-        raise InvalidInput(
-            f"the observation space is {in_one_line(space)}; allowed: Discrete, MultiDiscrete, MultiBinary, Box, and "
-            "tuples and dictionaries without a Box (gymnasium.wrappers.FlattenObservation makes one Box of them)"
-        )
-    if len(space.shape) <= 1 and int(np.prod(space.shape)) <= _MAX_TILED_DIMENSIONS:
+    box, _ = as_box(space)
+    if len(box.shape) <= 1 and int(np.prod(box.shape)) <= _MAX_TILED_DIMENSIONS:
         return Tiles()
     return KWinners()
 
@@ -94,29 +91,43 @@ def make_coder(space: spaces.Space[Any], features: Features, seed: int) -> Coder
     Returns:
         The coder.
     """
+    elements = enumeration(space)
+    if elements is not None and isinstance(features, Table | HashedCodes | Prototypes):
+        return _FixedCoder(partial(_index_key, elements, space))  # every state has an entry
+    _check_kind(features)
+    if elements is not None:
+        name = type(features).__name__
+        raise InvalidInput(
+            f"features are {name} for {in_one_line(space)}, which is finite; allowed: Table, HashedCodes, Prototypes"
+        )
+    box, vector = as_box(space)
+    coder = _box_coder(box, features, seed)
+    return coder if box is space else _PartsCoder(coder, vector)
+
+
+def _check_kind(features: Any) -> None:
+    if isinstance(features, LearnedPrototypes | CountNetwork | RandomStart):
+        name = type(features).__name__
+        raise InvalidInput(f"features of GeneralizedCounts are {name}; allowed: {name} in an Exploration or a wrapper")
+    if not isinstance(features, Table | Tiles | KWinners | HashedCodes | Prototypes):
+        raise InvalidInput(
+            f"features is {features!r}; allowed: Table(), Tiles(), KWinners(), HashedCodes(), "
+            "Prototypes(), LearnedPrototypes(), CountNetwork(), RandomStart() or None"
+        )
+
+
+def _box_coder(box: spaces.Box, features: Any, seed: int) -> Coder:
     match features:
-        case Table():
-            return _FixedCoder(_table_keys(space))
-        case HashedCodes() | Prototypes() if enumeration(space) is not None:
-            return _FixedCoder(_table_keys(space))  # every state has an entry
         case Tiles():
-            return _FixedCoder(_tile_keys(box_of(space, features), features))
+            return _FixedCoder(_tile_keys(box, features))
         case KWinners():
-            return KWinnersCoder(box_of(space, features), features.units, features.active, seed)
+            return KWinnersCoder(box, features.units, features.active, seed)
         case HashedCodes():
-            return SignCoder(box_of(space, features), features, seed)
+            return SignCoder(box, features, seed)
         case Prototypes():
-            return PrototypeCoder(box_of(space, features), features)
-        case LearnedPrototypes() | CountNetwork() | RandomStart():
-            name = type(features).__name__
-            raise InvalidInput(
-                f"features of GeneralizedCounts are {name}; allowed: {name} in an Exploration or a wrapper"
-            )
+            return PrototypeCoder(box, features)
         case _:
-            raise InvalidInput(
-                f"features is {features!r}; allowed: Table(), Tiles(), KWinners(), HashedCodes(), "
-                "Prototypes(), LearnedPrototypes(), CountNetwork(), RandomStart() or None"
-            )
+            return _FixedCoder(partial(_hash_key, box.dtype))
 
 
 def takes_smallest(features: Features) -> bool:
@@ -147,34 +158,25 @@ class _FixedCoder:
         del arrays
 
 
-def _table_keys(space: spaces.Space[Any]) -> Callable[[Any], Keys]:
-    elements = enumeration(space)
-    if elements is not None:
-        return partial(_index_key, elements, space)
-    return partial(_hash_key, box_of(space, Table()).dtype)
+class _PartsCoder:
+    """The coder of a Box, for observations that are made vectors of their parts first."""
+
+    def __init__(self, coder: Coder, vector: Callable[[Any], np.ndarray]) -> None:
+        self._coder, self._vector = coder, vector
+        self.merged, self.arrays, self.restore = coder.merged, coder.arrays, coder.restore
+
+    def keys(self, observation: Any) -> Keys:
+        return self._coder.keys(self._vector(observation))
+
+    def visit(self, observation: Any) -> Keys:
+        return self._coder.visit(self._vector(observation))
+
+    def observe(self, observation: Any) -> None:
+        self._coder.observe(self._vector(observation))
 
 
 def _index_key(elements: Enumeration, space: spaces.Space[Any], observation: Any) -> Keys:
     return (index_key(elements, space, observation),)
-
-
-def index_key(elements: Enumeration, space: spaces.Space[Any], observation: Any) -> int:
-    """Return the index of an observation in a finite space.
-
-    Args:
-        elements: the elements of the space.
-        space: the space.
-        observation: an element.
-
-    Raises:
-        InvalidInput: if it is none.
-    """
-    key = elements.index_of(observation)
-    if not 0 <= key < elements.size:
-        raise InvalidInput(
-            f"the observation is {in_one_line(observation)}; allowed: an element of {in_one_line(space)}"
-        )
-    return key
 
 
 def _hash_key(dtype: np.dtype[Any], observation: Any) -> Keys:
@@ -214,20 +216,3 @@ def _per_dimension(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
         return np.broadcast_to(np.asarray(given, np.float64), shape)
     except ValueError:
         raise InvalidInput(f"{name} is {given}; allowed: a number, or one for each of {shape[0]} dimensions") from None
-
-
-def box_of(space: spaces.Space[Any], features: Any) -> spaces.Box:
-    """Return a space that is a Box.
-
-    Args:
-        space: the space.
-        features: features that need one.
-
-    Raises:
-        InvalidInput: if it is something else.
-    """
-    if not isinstance(space, spaces.Box):
-        raise InvalidInput(
-            f"the observation space is {in_one_line(space)}; allowed: Box, with {type(features).__name__}"
-        )
-    return space

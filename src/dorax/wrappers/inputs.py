@@ -24,10 +24,10 @@ class Normalised:
 
     def __init__(self, box: spaces.Box) -> None:
         self._shape = box.shape
-        self.size = _downsampled(np.zeros(box.shape)).size
+        self.size = downsampled(np.zeros(box.shape)).size
         self._observed, self._mean, self._squares = 0, np.zeros(self.size), np.zeros(self.size)
         # Added to every standard deviation, so that inputs which hardly vary are not blown up.
-        self._least_deviation = 0.02 * _downsampled(_range(box)).ravel()
+        self._least_deviation = 0.02 * downsampled(_range(box)).ravel()
 
     def __call__(self, observation: Any) -> np.ndarray:
         """Return the vector of an observation."""
@@ -66,7 +66,7 @@ class Scaled:
 
     def __init__(self, box: spaces.Box) -> None:
         self._shape = box.shape
-        low, high = (_downsampled(side.reshape(box.shape)).ravel() for side in bounds(box))
+        low, high = (downsampled(side.reshape(box.shape)).ravel() for side in bounds(box))
         is_bounded = np.isfinite(low) & np.isfinite(high) & (low < high)
         lowest = 0.0 if len(box.shape) > 1 else -1.0
         low, high = np.where(is_bounded, low, lowest), np.where(is_bounded, high, 1.0)
@@ -83,11 +83,15 @@ def _vector(observation: Any, shape: tuple[int, ...]) -> np.ndarray:
     x = as_finite(observation)
     if x.shape != shape:
         raise InvalidInput(f"an observation has the shape {x.shape}; allowed: that of its space, {shape}")
-    return _downsampled(x).ravel()
+    return downsampled(x).ravel()
 
 
-def _downsampled(x: np.ndarray) -> np.ndarray:
-    """Average an image over its channels or frames (the shortest axis) and over blocks of pixels."""
+def downsampled(x: np.ndarray) -> np.ndarray:
+    """Average an image over its channels or frames (the shortest axis) and over blocks of pixels.
+
+    Args:
+        x: the image; other arrays are returned unchanged.
+    """
     if x.ndim == 3:
         x = x.mean(axis=int(np.argmin(x.shape)))
     if x.ndim != 2:

@@ -8,20 +8,19 @@ Needs `pip install 'dorax[sb3]'`; no other module of dorax imports this one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from dorax.core.bonuses import InverseRootCount
 from dorax.core.checks import InvalidInput
-from dorax.core.counters import EValues, Visits
 from dorax.core.extras import needing
 from dorax.core.policies import Softmax
 from dorax.core.rules import LLL
-from dorax.features.specs import Features
-from dorax.wrappers.environments import EValueBonus, check_no_bonus, check_wrappable
-from dorax.wrappers.exploration import Bonus, Exploration, Scale
+from dorax.wrappers.environments import EnvBonus, check_no_bonus, check_wrappable
+from dorax.wrappers.exploration import Exploration
+from dorax.wrappers.options import BonusWrapper, CountOptions, EValueOptions, NovelDOptions, Paid, RNDOptions
+from dorax.wrappers.source import BonusSource, Visit
 from dorax.wrappers.spaces import unbatched
 
 with needing("sb3"):
@@ -34,55 +33,15 @@ with needing("sb3"):
     from stable_baselines3.dqn.policies import DQNPolicy
 
 
-class VecEValueBonus(VecEnvWrapper):
-    """`dorax.EValueBonus` for a `VecEnv`, whose environments share their counts.
+class VecBonus(BonusWrapper, VecEnvWrapper):
+    """A bonus wrapper around a `VecEnv`, whose environments share what is learned."""
 
-        env = VecEValueBonus(make_vec_env("FrozenLake-v1", 8), counter=dorax.EValues(0.9), scale=0.1)
-        model = PPO("MlpPolicy", env).learn(100_000)
-
-    Each `info` holds `true_reward`, `bonus` and `generalized_count`. The returns that `Monitor`
-    reports are without the bonus, because it is inside this wrapper.
-
-    Args:
-        venv: the environments, with discrete actions.
-        counter: counts visits, generalized (`EValues`, whose learning rate is 0.5 unless given) or plain
-            (`Visits`).
-        bonus: turns a count into a bonus: `InverseRootCount`, `InverseCount` or a function of a count and the
-            counter's learning rate.
-        scale: multiplies the bonus: a number, or a function of the number of steps so far, such as
-            `LinearSchedule`.
-        features: how counts are stored: `Table`, `Tiles`, `KWinners`, `HashedCodes`, `Prototypes`, `LearnedPrototypes`,
-            `CountNetwork` or `RandomStart`; by default the observation space decides.
-        seed: seeds the random numbers of `exploration.act` and the random codes and networks of `features`.
-
-    Attributes:
-        exploration: the `Exploration` behind the wrapper.
-    """
-
-    def __init__(
-        self,
-        venv: VecEnv,
-        *,
-        counter: EValues | Visits = EValues(0.99),
-        bonus: Bonus = InverseRootCount(),
-        scale: Scale = 0.03,
-        features: Features | None = None,
-        seed: int = 0,
-    ) -> None:
-        if not isinstance(venv, VecEnv):
-            raise InvalidInput(f"the environment is {venv}; allowed: a VecEnv, such as make_vec_env makes")
-        check_wrappable(venv)
-        super().__init__(venv)
-        self.exploration = Exploration(
-            venv.observation_space,
-            venv.action_space,
-            venv.num_envs,
-            counter=counter,
-            bonus=bonus,
-            scale=scale,
-            features=features,
-            seed=seed,
-        )
+    def _wrap(self, env: Any, source: Callable[..., BonusSource], options: Mapping[str, Any], reward: Paid) -> None:
+        if not isinstance(env, VecEnv):
+            raise InvalidInput(f"the environment is {env}; allowed: a VecEnv, such as make_vec_env makes")
+        check_wrappable(env)
+        VecEnvWrapper.__init__(self, env)
+        self._set(source(env.observation_space, env.action_space, env.num_envs, **options), reward)
         self._actions: Any = None
 
     def reset(self) -> Any:
@@ -97,22 +56,48 @@ class VecEValueBonus(VecEnvWrapper):
 
     def step_wait(self) -> Any:
         observations, rewards, dones, infos = self.venv.step_wait()
-        total_rewards = np.array(rewards, np.float32)  # some environments return integers
-        new_infos: list[dict[str, Any]] = []
+        visits: list[Visit] = []
         for i, observation in enumerate(unbatched(self.observation_space, observations)):
             info, is_over = infos[i], bool(dones[i])
             check_no_bonus(info)
             truncated = is_over and bool(info.get("TimeLimit.truncated", False))
-            next_observation = info["terminal_observation"] if is_over else observation
-            reward = float(rewards[i])
-            bonus, count = self.exploration.visit(
-                self._actions[i], reward, next_observation, is_over and not truncated, truncated, i
+            arrived, start = (info["terminal_observation"], observation) if is_over else (observation, None)
+            visits.append(
+                Visit(self._actions[i], float(rewards[i]), arrived, is_over and not truncated, truncated, i, start)
             )
-            if is_over:
-                self.exploration.begin(observation, i)
-            new_infos.append({**info, "true_reward": reward, "bonus": bonus, "generalized_count": count})
-            total_rewards[i] = reward + bonus
+        total_rewards = np.array(rewards, np.float32)  # some environments return integers
+        new_infos: list[dict[str, Any]] = []
+        for visit, (bonus, basis) in zip(visits, self.exploration.visit_all(visits), strict=True):
+            i, reward = visit.env_index, visit.reward
+            new_infos.append({**infos[i], "true_reward": reward, "bonus": bonus, self.exploration.basis: basis})
+            total_rewards[i] = self._paid(reward, bonus)
         return observations, total_rewards, dones, new_infos
+
+
+class VecEValueBonus(EValueOptions[VecEnv], VecBonus):
+    """`dorax.EValueBonus` for a `VecEnv`, whose environments share their counts.
+
+        env = VecEValueBonus(make_vec_env("FrozenLake-v1", 8), counter=dorax.EValues(0.9), scale=0.1)
+        model = PPO("MlpPolicy", env).learn(100_000)
+
+    Each `info` holds `true_reward`, `bonus` and `generalized_count`. The returns that `Monitor`
+    reports are without the bonus, because it is inside this wrapper.
+    """
+
+
+class VecCountBonus(CountOptions[VecEnv], VecBonus):
+    """`dorax.CountBonus` for a `VecEnv`, whose environments share their counts; see `VecEValueBonus`."""
+
+
+class VecRNDBonus(RNDOptions[VecEnv], VecBonus):
+    """`dorax.RNDBonus` for a `VecEnv`, whose environments share their networks; see `VecEValueBonus`."""
+
+
+class VecNovelDBonus(NovelDOptions[VecEnv], VecBonus):
+    """`dorax.NovelDBonus` for a `VecEnv`, whose environments share their networks; see `VecEValueBonus`.
+
+    First visits are those of an episode of one environment.
+    """
 
 
 class DirectedDQN(DQN):
@@ -126,7 +111,7 @@ class DirectedDQN(DQN):
 
     Args:
         policy: as for DQN, such as `"MlpPolicy"`.
-        env: a `VecEValueBonus` around all other wrappers, or a `dorax.EValueBonus`.
+        env: a `VecEValueBonus` or `VecCountBonus` around all other wrappers, or a `dorax.EValueBonus`.
         learning_rate: of the optimizer.
         buffer_size: the capacity of the replay buffer.
         learning_starts: the number of steps before learning starts; until then actions are random.
@@ -241,13 +226,10 @@ class DirectedDQN(DQN):
 
 def _exploration_seeing(env: Any) -> Exploration | None:
     """Return the `Exploration` that counts the agent's own observations, or None if a wrapper is in between."""
-    if isinstance(env, VecEValueBonus):
-        return env.exploration
     if isinstance(env, DummyVecEnv) and env.num_envs == 1:
-        inner = env.envs[0]
-        inner = inner.env if isinstance(inner, Monitor) else inner
-        return inner.exploration if isinstance(inner, EValueBonus) else None
-    return None
+        env = env.envs[0].env if isinstance(env.envs[0], Monitor) else env.envs[0]
+    found = env.exploration if isinstance(env, VecBonus | EnvBonus) else None
+    return found if isinstance(found, Exploration) else None
 
 
 def _check_counts(env: Any) -> None:

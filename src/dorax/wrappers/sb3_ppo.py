@@ -14,22 +14,25 @@ from collections.abc import Generator
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from gymnasium import spaces
-from stable_baselines3 import PPO
-from stable_baselines3.common.buffers import DictRolloutBuffer, RolloutBuffer
-from stable_baselines3.common.policies import (
-    ActorCriticCnnPolicy,
-    ActorCriticPolicy,
-    BasePolicy,
-    MultiInputActorCriticPolicy,
-)
-from stable_baselines3.common.type_aliases import GymEnv, Schedule
-from stable_baselines3.common.utils import obs_as_tensor
-from stable_baselines3.common.vec_env import VecNormalize
 
 from dorax.core.checks import InvalidInput, check_discount
+from dorax.core.extras import needing
 from dorax.wrappers.environments import layers
+
+with needing("sb3"):
+    import torch
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.buffers import DictRolloutBuffer, RolloutBuffer
+    from stable_baselines3.common.policies import (
+        ActorCriticCnnPolicy,
+        ActorCriticPolicy,
+        BasePolicy,
+        MultiInputActorCriticPolicy,
+    )
+    from stable_baselines3.common.type_aliases import GymEnv, Schedule
+    from stable_baselines3.common.utils import obs_as_tensor
+    from stable_baselines3.common.vec_env import VecNormalize
 
 _KEPT_APART = "novelty_values", "novelty_returns"  # arrays of the buffer, steps x environments
 

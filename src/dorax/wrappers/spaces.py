@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -31,6 +31,8 @@ class Enumeration(NamedTuple):
 def enumeration(space: spaces.Space[Any]) -> Enumeration | None:
     """Return the enumeration of a finite space, or None if the space is not finite.
 
+    Text in tuples and dictionaries is left out.
+
     Args:
         space: the space.
     """
@@ -44,9 +46,9 @@ def enumeration(space: spaces.Space[Any]) -> Enumeration | None:
             size = math.prod(space.shape)
             return _digits([2] * size, [0] * size)
         case spaces.Tuple():
-            return _product([enumeration(part) for part in space.spaces], range(len(space.spaces)))
+            return _product(enumerate(space.spaces))
         case spaces.Dict():
-            return _product([enumeration(part) for part in space.spaces.values()], list(space.spaces))
+            return _product(space.spaces.items())
         case _:
             return None
 
@@ -61,7 +63,7 @@ def enumerate_actions(space: spaces.Space[Any]) -> Enumeration:
         InvalidInput: if the space is not finite, or too large to keep a count for each action.
     """
     found = enumeration(space)
-    if found is None:
+    if found is None or any(map(is_text, _nested(space))):
         raise InvalidInput(
             f"the action space is {in_one_line(space)}; allowed: Discrete, MultiDiscrete, MultiBinary and tuples "
             "of them (a count is kept for each action: continuous actions are not supported, discretise them)"
@@ -69,6 +71,49 @@ def enumerate_actions(space: spaces.Space[Any]) -> Enumeration:
     if found.size > _MAX_ACTIONS:
         raise InvalidInput(f"the action space has {found.size} actions; allowed: up to {_MAX_ACTIONS}")
     return found
+
+
+def index_key(elements: Enumeration, space: spaces.Space[Any], observation: Any) -> int:
+    """Return the index of an observation in a finite space.
+
+    Args:
+        elements: the elements of the space.
+        space: the space.
+        observation: an element.
+
+    Raises:
+        InvalidInput: if it is none.
+    """
+    key = elements.index_of(observation)
+    if not 0 <= key < elements.size:
+        raise InvalidInput(
+            f"the observation is {in_one_line(observation)}; allowed: an element of {in_one_line(space)}"
+        )
+    return key
+
+
+def is_text(space: spaces.Space[Any]) -> bool:
+    """Return whether elements of a space are text, as MiniGrid's missions are too.
+
+    Args:
+        space: the space.
+    """
+    return space.dtype is not None and space.dtype.kind == "U"
+
+
+def without_text(space: spaces.Space[Any]) -> spaces.Space[Any]:
+    """Return a space without the parts that are text.
+
+    Args:
+        space: the space.
+    """
+    match space:
+        case spaces.Dict():
+            return spaces.Dict({name: without_text(part) for name, part in space.spaces.items() if not is_text(part)})
+        case spaces.Tuple():
+            return spaces.Tuple([without_text(part) for part in space.spaces if not is_text(part)])
+        case _:
+            return space
 
 
 def as_finite(observation: Any) -> np.ndarray:
@@ -174,12 +219,12 @@ def _index_of_digits(sizes: Sequence[int], starts: Sequence[int], value: Any) ->
     return index
 
 
-def _product(parts: Sequence[Enumeration | None], keys: Sequence[Any]) -> Enumeration | None:
-    finite = [part for part in parts if part is not None]
-    if len(finite) < len(parts):
+def _product(parts: Iterable[tuple[Any, spaces.Space[Any]]]) -> Enumeration | None:
+    seen = [(enumeration(part), key) for key, part in parts if not is_text(part)]
+    finite = [(part, key) for part, key in seen if part is not None]
+    if len(finite) < len(seen) or not finite:
         return None
-    pairs = list(zip(finite, keys, strict=True))
-    return Enumeration(math.prod(part.size for part in finite), partial(_index_in_product, pairs))
+    return Enumeration(math.prod(part.size for part, _ in finite), partial(_index_in_product, finite))
 
 
 def _index_in_product(parts: Sequence[tuple[Enumeration, Any]], value: Any) -> int:

@@ -210,7 +210,9 @@ class NoveltyDifferences(eqx.Module):
         novelty = jnp.maximum(there.novelty - self.spec.discount * here.novelty, 0.0) * is_first
         errors, bonus, row = self.errors.rewarded(state.errors, visited, novelty)
         book = self.encoder.visited(state.book, there.code, visited.next_x, is_visit | visited.is_start)
-        next_episode = state.episode.at[games].add((is_visit & visited.is_over).astype(jnp.int32))
+        # Also where an episode starts: the one before need not have been seen to its end.
+        ends = (is_visit & visited.is_over) | visited.is_start
+        next_episode = state.episode.at[games].add(ends.astype(jnp.int32))
         return Differences(errors, book, next_episode, at.max(stamp)), bonus, row
 
     def update(self, state: Differences, rows: Seen, key: PRNGKeyArray, learns: Bool[Array, ""]) -> Differences:
