@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dorax.engine.result import Result
     from dorax.engine.settings import grid
     from dorax.engine.training import train
+    from dorax.explorer import explore
     from dorax.features.specs import (
         CountNetwork,
         HashedCodes,
@@ -75,8 +76,8 @@ __all__ = [
     "InverseRootLogE", "KWinners", "LearnedPrototypes", "Learner", "LinearAgent", "LinearSchedule", "Maps",
     "NovelD", "NoveltyQLearning", "ParallelAgent", "PiecewiseSchedule", "Prototypes", "QLearning", "RandomStart",
     "Result", "Sample", "SampledLLL", "Softmax", "Spread", "Table", "TabularAgent", "TabularLearner", "Tiles",
-    "VectorEValueBonus", "Visits", "core", "diagnose", "envs", "evaluate", "grid", "load", "mdps", "play", "train",
-    "use_all_cores",
+    "VectorEValueBonus", "Visits", "core", "diagnose", "envs", "evaluate", "explore", "grid", "load", "mdps", "play",
+    "train", "use_all_cores",
 ]  # fmt: skip
 
 # Imported on first use, so that `import dorax` stays fast.
@@ -95,6 +96,7 @@ _HOMES = {
     "engine.result": ("Result",),
     "engine.settings": ("grid",),
     "engine.training": ("train",),
+    "explorer": ("explore",),
     "features.specs": (
         "CountNetwork", "HashedCodes", "KWinners", "LearnedPrototypes", "Prototypes", "RandomStart", "Table", "Tiles",
     ),
