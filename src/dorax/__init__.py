@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dorax.engine.result import Result
     from dorax.engine.settings import grid
     from dorax.engine.training import train
+    from dorax.explorer import explore
     from dorax.features.specs import (
         CountNetwork,
         HashedCodes,
@@ -79,8 +80,8 @@ __all__ = [
     "Maps", "NovelD", "NovelDBonus", "NoveltyQLearning", "ParallelAgent", "PiecewiseSchedule", "Prototypes",
     "QLearning", "RNDBonus", "RandomStart", "Result", "Sample", "SampledLLL", "Softmax", "Spread", "Table",
     "TabularAgent", "TabularLearner", "Tiles", "VectorCountBonus", "VectorEValueBonus", "VectorNovelDBonus",
-    "VectorRNDBonus", "Visits", "core", "diagnose", "envs", "evaluate", "grid", "load", "mdps", "play", "train",
-    "use_all_cores",
+    "VectorRNDBonus", "Visits", "core", "diagnose", "envs", "evaluate", "explore", "grid", "load", "mdps", "play",
+    "train", "use_all_cores",
 ]  # fmt: skip
 
 # Imported on first use, JAX among them: `import dorax` takes no longer than what a script needs of it.
@@ -104,6 +105,7 @@ _HOMES = {
     "engine.result": ("Result",),
     "engine.settings": ("grid",),
     "engine.training": ("train",),
+    "explorer": ("explore",),
     "features.specs": (
         "CountNetwork", "HashedCodes", "KWinners", "LearnedPrototypes", "Prototypes", "RandomStart", "Table", "Tiles",
     ),

@@ -242,18 +242,19 @@ def test_the_keyboard_walks_the_cells_of_a_map_over_what_is_no_cell_and_back(pag
 
 def test_everything_can_be_reached_by_tab_and_shows_its_focus(page):
     reached = []
-    for _ in range(9):
+    for _ in range(12):
         page.keyboard.press("Tab")
         described = page.evaluate(
             "(() => { const at = document.activeElement, style = getComputedStyle(at);"
             " return [at.id || at.className, style.outlineStyle, parseFloat(style.outlineWidth),"
-            " at.getAttribute('aria-label') || at.closest('label')?.innerText || '']; })()"
+            " at.getAttribute('aria-label') || (at.closest('label') || at).innerText || '']; })()"
         )
         reached.append(described[0])
         assert described[1] == "solid"
         assert described[2] >= 2
         assert described[3].strip()
-    assert reached == ["back", "play", "forward", "slider", "speed", "show-path", "by-action", "maps", "maps"]
+    controls = ["back", "play", "forward", "slider", "speed", "show-path", "by-action", "maps", "maps"]
+    assert reached == ["", "term", *controls, ""], "links first and last"
 
 
 def test_counts_can_be_shown_by_action(page, recordings):
@@ -273,6 +274,48 @@ def test_nothing_hangs_over_the_edge_of_a_screen(opened, width, scheme):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for table in page.locator(".numbers").all():
         assert table.evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
+def test_two_agents_stand_side_by_side_on_a_phone_too_with_their_maps_at_the_same_height(opened):
+    page = opened(viewport={"width": 390, "height": 844})
+    for part in ("h2", ".maps", '[data-map="counts"] svg', ".numbers"):
+        left, right = (page.locator(f'[data-agent="{i}"] {part}').bounding_box() for i in range(2))
+        assert left["y"] == pytest.approx(right["y"], abs=0.1)
+        assert left["x"] + left["width"] <= right["x"]
+
+
+def test_curves_show_both_agents_and_pointing_at_them_chooses_the_episode(page, recordings):
+    returns, seen = page.locator(".curve").all()
+    lines = seen.locator("polyline").evaluate_all("lines => lines.map(line => line.getAttribute('points'))")
+    for line, recording in zip(lines, recordings.values(), strict=True):
+        heights = [float(point.split(",")[1]) for point in line.split()]
+        counts = [frame.visits.any(axis=1).sum() for frame in recording.frames[1:]]
+        assert len(heights) == EPISODES
+        np.testing.assert_allclose(np.subtract(72, heights) * max(counts) / 72, counts, atol=1)
+    assert returns.locator("polyline").count() == 2
+    box = seen.locator("svg").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 5)
+    assert index(page) == (LAST + 1) // 2
+    assert float(returns.locator(".now").get_attribute("x1")) == pytest.approx(150)
+
+
+def test_rings_mark_the_first_episode_that_reached_the_goal(page, recordings):
+    found = [recording.first_reached for recording in recordings.values()]
+    rings = page.locator(".curve").first.locator(".ring")
+    assert rings.count() == sum(each is not None for each in found) > 0
+    x = [float(path[1:].split()[0]) for path in rings.evaluate_all("all => all.map(ring => ring.getAttribute('d'))")]
+    assert x == pytest.approx([300 * (each[0] - 1) / (LAST - 1) for each in found if each])
+
+
+def test_what_a_generalized_count_is_is_told_by_mouse_and_by_keyboard(page):
+    tip = page.get_by_role("tooltip", include_hidden=True)
+    assert not tip.is_visible()
+    page.locator(".term").hover()
+    assert tip.is_visible()
+    page.mouse.move(0, 0)
+    assert not tip.is_visible()
+    page.locator(".term").focus()
+    assert tip.is_visible()
 
 
 def test_the_dark_scheme_is_dark(opened):

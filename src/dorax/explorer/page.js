@@ -44,6 +44,7 @@
 
   function written(number) {
     const size = Math.abs(number);
+    if (size > 0 && size < 1e-3) return number.toExponential(2).replaceAll("-", "−");
     const short = size >= 1e4 ? Math.round(number) : Number(number.toPrecision(size < 0.1 ? 3 : 4));
     return String(short).replace("-", "−");
   }
@@ -184,6 +185,7 @@
   const ROWS = { visits: "visits", counts: "gen. counts", q: "Q" };
   function drawNumbers(section) {
     const table = section.querySelector("table");
+    table.style.setProperty("--rows", actions + 2); // where the table is turned, on a phone
     const cells = (parent, tag, texts) => texts.map((text) => {
       const cell = document.createElement(tag);
       cell.textContent = text;
@@ -215,7 +217,9 @@
 
   function placeOf(state) {
     const [row, column] = world.cells[state];
-    return `row ${row + 1}, col ${column + 1}`;
+    if (!world.distances) return `row ${row + 1}, col ${column + 1}`;
+    const steps = world.distances[state];
+    return `state ${state}, ${steps < 0 ? "not" : steps} ${steps === 1 ? "step" : "steps"} ${world.from}`.replace("not steps", "never");
   }
 
   // Legends.
@@ -258,6 +262,52 @@
     }
   }
 
+  // Curves of all agents over the episodes that are shown; their marks move with the slider, and pointing moves it.
+  function drawCurve(title, measure) {
+    const WIDTH = 300, HEIGHT = 72, lines = agents.map(measure);
+    const low = Math.min(0, ...lines.flat()), highest = Math.max(...lines.flat());
+    const high = highest > low ? highest : low + 1;
+    const x = (frame) => (WIDTH * (frame - 1)) / Math.max(last - 1, 1);
+    const y = (number) => HEIGHT * (1 - (number - low) / (high - low));
+    const box = document.createElement("figure");
+    box.className = "curve";
+    box.innerHTML = `<figcaption>${title}</figcaption><div class="plot"><span>${written(high)}</span><span>${written(low)}</span></div>`;
+    const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" }, box.lastChild);
+    svg.setAttribute("aria-label", title);
+    lines.forEach((line, i) => element("polyline", { class: `line agent-${i}`, points: polygon(line.map((n, at) => [x(at + 1), y(n)])) }, svg));
+    const mark = element("line", { class: "now", y1: 0, y2: HEIGHT }, svg);
+    // Rings and dots are lines without length, round at every aspect ratio.
+    const point = (look, frame, i) => {
+      const at = [x(frame), y(lines[i][frame - 1])].join(" ");
+      return element("path", { class: `${look} agent-${i}`, d: `M${at}L${at}` }, svg);
+    };
+    data.reached.forEach((episode, i) => {
+      const frame = data.episodes.findIndex((shownOne) => episode !== null && shownOne >= episode);
+      if (frame < 1) return;
+      point("ring", frame, i);
+      point("hole", frame, i);
+    });
+    const dots = agents.map((_, i) => point("dot-now", 1, i));
+    const move = (event) => {
+      if (event.type === "pointermove" && !event.buttons) return;
+      const { left, width } = svg.getBoundingClientRect();
+      step(1 + Math.round((last - 1) * Math.min(Math.max((event.clientX - left) / width, 0), 1)) - index);
+    };
+    svg.addEventListener("pointerdown", move);
+    svg.addEventListener("pointermove", move);
+    byId("curves").append(box);
+    return (frame) => {
+      for (const shape of [mark, ...dots]) shape.style.display = frame ? "" : "none";
+      if (!frame) return;
+      mark.setAttribute("x1", x(frame));
+      mark.setAttribute("x2", x(frame));
+      dots.forEach((dot, i) => {
+        const at = [x(frame), y(lines[i][frame - 1])].join(" ");
+        dot.setAttribute("d", `M${at}L${at}`);
+      });
+    };
+  }
+
   const TITLES = { policy: "Greedy policy", q: "Q", visits: "Visits", counts: "Generalized counts" };
   const sections = [...document.querySelectorAll(".agent")].map((section, i) => ({
     frames: agents[i],
@@ -270,6 +320,10 @@
 
   let index = 0, chosen = world.start[0], timer = null;
   const last = data.episodes.length - 1;
+  const seenIn = (frame) => shown.filter((state) => sum(ofState(frame.visits, state)) > 0).length;
+  const seenWords = `${world.distances ? "states" : "cells"} seen`;
+  const curves = [drawCurve(`return, mean of ${data.window} episodes`, (_, i) => data.returns[i]),
+                  drawCurve(seenWords, (frames) => frames.slice(1).map(seenIn))];
 
   function show(next) {
     index = Math.min(Math.max(next, 0), last);
@@ -278,12 +332,12 @@
     byId("slider").value = index;
     byId("slider").setAttribute("aria-valuetext", label);
     byId("episode").textContent = label;
+    for (const curve of curves) curve(index);
     for (const { frames, name, maps, showNumbers, facts } of sections) {
       const frame = frames[index];
       for (const [kind, map] of maps) map.show(frame, `${TITLES[kind]} of ${name}, ${label}`);
-      const seen = shown.filter((state) => sum(ofState(frame.visits, state)) > 0).length;
       facts.steps.textContent = frame.steps.toLocaleString("en");
-      facts.seen.textContent = `${seen} of ${shown.length}`;
+      facts.seen.textContent = `${seenIn(frame)} of ${shown.length}`;
       facts.length.textContent = episode ? `${frame.path.length} step${frame.path.length === 1 ? "" : "s"}` : "–";
       facts.return.textContent = episode ? written(frame.return) : "–";
       showNumbers(frame, chosen);

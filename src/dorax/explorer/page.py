@@ -13,14 +13,16 @@ import numpy as np
 
 from dorax.core.checks import InvalidInput
 from dorax.core.extras import needing
-from dorax.envs.drawing import layout_of
+from dorax.explorer.layouts import Drawing, drawing_of
 from dorax.explorer.presets import AGENTS
-from dorax.explorer.recording import Frame, Recording
+from dorax.explorer.recording import WINDOW, Frame, Recording
+from dorax.explorer.story import story
 from dorax.files import replacing
 from dorax.mdps import MDP
 
 _COMPASS = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}
 _TEMPLATE = "page.html.jinja"
+_HOME = "https://github.com/dorax/dorax"
 
 
 def write_page(path: Path, mdp: MDP, recordings: Mapping[str, Recording]) -> None:
@@ -31,6 +33,21 @@ def write_page(path: Path, mdp: MDP, recordings: Mapping[str, Recording]) -> Non
         mdp: the MDP.
         recordings: recordings by name of the agent; all of the same episodes.
     """
+    page = page_of(mdp, recordings)
+    with replacing(path) as unfinished:
+        unfinished.write_text(page, encoding="utf-8")
+
+
+def page_of(mdp: MDP, recordings: Mapping[str, Recording]) -> str:
+    """Make a self-contained HTML page that shows the agents side by side.
+
+    Args:
+        mdp: the MDP.
+        recordings: recordings by name of the agent; all of the same episodes.
+
+    Returns:
+        The HTML.
+    """
     with needing("paper"):
         import jinja2
     episodes = {tuple(frame.episode for frame in recording.frames) for recording in recordings.values()}
@@ -40,16 +57,23 @@ def write_page(path: Path, mdp: MDP, recordings: Mapping[str, Recording]) -> Non
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+    drawing = drawing_of(mdp)
     data = {
-        "world": _world(mdp),
+        "world": _world(mdp, drawing),
         "episodes": episodes.pop(),
+        "window": WINDOW,
         "agents": [_shown_frames(mdp, recording.frames) for recording in recordings.values()],
+        "returns": [[_rounded(mean) for mean in recording.mean_returns] for recording in recordings.values()],
+        "reached": [recording.first_reached and recording.first_reached[0] for recording in recordings.values()],
     }
-    page = environment.get_template(_TEMPLATE).render(
-        name=mdp.name, data=data, about={name: _about(name, recording) for name, recording in recordings.items()}
+    return environment.get_template(_TEMPLATE).render(
+        name=mdp.name,
+        home=_HOME,
+        data=data,
+        drawing=drawing,
+        story=story(mdp, recordings),
+        about={name: _about(name, recording) for name, recording in recordings.items()},
     )
-    with replacing(path) as unfinished:
-        unfinished.write_text(page, encoding="utf-8")
 
 
 def _about(name: str, recording: Recording) -> str:
@@ -59,32 +83,37 @@ def _about(name: str, recording: Recording) -> str:
     return f"{AGENTS[name]}; {numbers}" if name in AGENTS else numbers
 
 
-def _world(mdp: MDP) -> dict[str, Any]:
-    layout = layout_of(mdp)
+def _world(mdp: MDP, drawing: Drawing) -> dict[str, Any]:
+    layout, distances = drawing.layout, drawing.distances
     return {
         "rows": layout.rows,
         "cells": layout.cells,
         "reachable": mdp.reachable.astype(int).tolist(),
         "start": np.flatnonzero(mdp.start).tolist(),
         "actions": mdp.action_names or [str(action) for action in range(mdp.actions)],
-        "directions": _directions(mdp),
+        "directions": _directions(mdp, drawing),
+        "distances": None if distances is None else distances.tolist(),
+        "from": drawing.what,
         "available": mdp.available.astype(int).tolist(),
     }
 
 
-def _directions(mdp: MDP) -> list[list[tuple[int, int]]]:
+def _directions(mdp: MDP, drawing: Drawing) -> list[list[tuple[int, int]]]:
     """Return the rows and columns by which each pair moves; (0, 0) if an action has no direction.
 
-    Compass names define the directions. Otherwise they point to the likeliest successor, if the MDP has a layout.
+    Compass names define the directions. Otherwise they point to the likeliest successor or, in a drawing by distance,
+    to the side on which it is.
     """
     if mdp.action_names is not None and set(mdp.action_names) <= set(_COMPASS):
         return [[_COMPASS[name] for name in mdp.action_names]] * mdp.states
-    if mdp.layout is None:
-        return [[(0, 0)] * mdp.actions] * mdp.states
-    cells = np.asarray(mdp.layout.cells)
+    cells = np.asarray(drawing.layout.cells)
     likeliest = mdp.probability.argmax(axis=2)[..., None]
     successor = np.take_along_axis(mdp.successor, likeliest, axis=2)[..., 0]
-    return (cells[successor] - cells[:, None]).tolist()
+    moves = cells[successor] - cells[:, None]
+    if drawing.distances is not None:
+        is_other = drawing.distances[successor] != drawing.distances[:, None]
+        moves = np.stack([np.zeros_like(is_other, int), np.sign(moves[..., 1]) * is_other], axis=2)
+    return moves.tolist()
 
 
 def _shown_frames(mdp: MDP, frames: list[Frame]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from dorax.engine.training import train
 from dorax.mdps import MDP
 
 FRAMES = 200
+WINDOW = 10  # episodes whose mean return is shown
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,16 @@ class Recording:
         agent: the agent.
         seed: seed of the run.
         frames: the recorded frames.
+        first_reached: the first episode in which the goal was reached, and the steps until its end; None if there was
+            none.
+        mean_returns: at each frame but the first, the mean return of the last `WINDOW` episodes.
     """
 
     agent: TabularAgent
     seed: int
     frames: list[Frame]
+    first_reached: tuple[int, int] | None
+    mean_returns: list[float]
 
 
 def record(mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: int = FRAMES) -> Recording:
@@ -77,7 +83,9 @@ def record(mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: in
     """
     check_whole("episodes", episodes)
     shown = shown_episodes(episodes, most)
-    probe = RecorderProbe(mdp.states, mdp.actions, mdp.max_steps, tuple(shown[1:]))
+    goal = goal_of(mdp)
+    wanted = (np.inf, False) if goal is None else (goal.reward, goal.is_end)
+    probe = RecorderProbe(mdp.states, mdp.actions, mdp.max_steps, tuple(shown[1:]), *wanted)
     result = train(agent, mdp, episodes, [seed], probes=[probe], learners=[])
     data = result.data.isel(seed=0)
     nothing = np.zeros((mdp.states, mdp.actions))
@@ -98,7 +106,11 @@ def record(mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: in
                 q=now.pair_q.values,
             )
         )
-    return Recording(agent, seed, frames)
+    reached = np.flatnonzero(data.reached.values > 0)
+    first = None if len(reached) == 0 else (int(reached[0]) + 1, int(data.steps.values[reached[0]]))
+    returns = data["return"].values
+    means = [float(returns[max(episode - WINDOW, 0) : episode].mean()) for episode in shown[1:]]
+    return Recording(agent, seed, frames, first, means)
 
 
 def shown_episodes(episodes: int, most: int = FRAMES) -> list[int]:
@@ -117,6 +129,44 @@ def shown_episodes(episodes: int, most: int = FRAMES) -> list[int]:
     return [0] + [max(i, round(episodes ** (i / frames))) for i in range(1, frames + 1)]
 
 
+@dataclass(frozen=True)
+class Goal:
+    """What there is to be found in an MDP.
+
+    Attributes:
+        name: what to call it.
+        reward: the least reward of a step that reaches it.
+        is_end: whether only steps that end the episode reach it.
+    """
+
+    name: str
+    reward: float
+    is_end: bool
+
+
+def goal_of(mdp: MDP) -> Goal | None:
+    """Return the goal of an MDP: its largest reward, or the cheapest end where all steps cost.
+
+    Args:
+        mdp: the MDP.
+
+    Returns:
+        The goal; None if there are no rewards, or only costs without an end.
+    """
+    happens = (mdp.probability > 0) & (mdp.available & mdp.reachable[:, None])[..., None]
+    if not mdp.reward[happens].any():
+        return None
+    best, is_end = float(mdp.reward[happens].max()), False
+    if best <= 0:
+        ends = happens & mdp.terminal
+        if not ends.any():
+            return None
+        best, is_end = float(mdp.reward[ends].max()), True
+    is_drawn = mdp.layout is not None and any("G" in row for row in mdp.layout.rows)
+    name = "the goal" if is_drawn else "an end" if is_end else "the largest reward"
+    return Goal(name, best - 1e-5 * abs(best), is_end)  # the engine computes in float32
+
+
 class RecorderState(NamedTuple):
     """State of the probe: visits, and the path of the last episode.
 
@@ -126,6 +176,7 @@ class RecorderState(NamedTuple):
         length: steps of the episode so far.
         last_action: the last action.
         is_terminal: whether the episode terminated.
+        reached: whether the episode reached the goal.
     """
 
     visits: Int[Array, "states actions"]
@@ -133,6 +184,7 @@ class RecorderState(NamedTuple):
     length: Int[Array, ""]
     last_action: Int[Array, ""]
     is_terminal: Bool[Array, ""]
+    reached: Bool[Array, ""]
 
 
 class RecorderProbe(eqx.Module):
@@ -145,25 +197,30 @@ class RecorderProbe(eqx.Module):
         actions: number of actions.
         max_steps: time limit of an episode.
         marks: episodes after which to take a snapshot.
-        columns: names of numbers to record after every episode; none.
+        goal: the least reward of a step that reaches the goal.
+        is_end: whether only steps that end the episode reach it.
+        columns: names of numbers to record after every episode: whether it reached the goal.
     """
 
     states: int = eqx.field(static=True)
     actions: int = eqx.field(static=True)
     max_steps: int = eqx.field(static=True)
     marks: Sequence[int] = eqx.field(static=True)
-    columns: tuple[str, ...] = eqx.field(default=(), static=True)
+    goal: float = eqx.field(static=True)
+    is_end: bool = eqx.field(static=True)
+    columns: tuple[str, ...] = eqx.field(default=("reached",), static=True)
 
     def init(self, algorithm: Any, memory: Any) -> RecorderState:
         """Return the initial state."""
         zero = jnp.zeros((), jnp.int32)
         visits = jnp.zeros((self.states, self.actions), jnp.int32)
-        return RecorderState(visits, jnp.zeros(self.max_steps, jnp.int32), zero, zero, zero > 0)
+        return RecorderState(visits, jnp.zeros(self.max_steps, jnp.int32), zero, zero, zero > 0, zero > 0)
 
     def watch(self, state: RecorderState, step: Step, change: Change | None, observation: Any) -> RecorderState:
         """Update the state with one step."""
         here, action, learns = step.features[0], step.action[0], step.learns[0]
         length = jnp.where(step.is_start[0], 0, state.length)
+        reaches = learns & (step.reward[0] >= self.goal) & (step.terminated[0] | (not self.is_end))
         at = jnp.where(learns, length, self.max_steps)  # max_steps is out of bounds: the step is dropped
         return RecorderState(
             visits=state.visits.at[here, action].add(learns.astype(jnp.int32)),
@@ -171,11 +228,12 @@ class RecorderProbe(eqx.Module):
             length=length + learns,
             last_action=jnp.where(learns, action, state.last_action),
             is_terminal=jnp.where(learns, step.terminated[0], state.is_terminal),
+            reached=(state.reached & ~step.is_start[0]) | reaches,
         )
 
     def record(self, state: RecorderState) -> tuple[Float[Array, ""], ...]:
-        """Return what is recorded after an episode: nothing."""
-        return ()
+        """Return what is recorded after an episode: whether it reached the goal."""
+        return (state.reached.astype(jnp.float32),)
 
     def enough(self, state: RecorderState) -> Bool[Array, ""]:
         """Return whether the run can stop: never."""

@@ -40,7 +40,7 @@ def new_figure(width: float = 9.0, height: float = 4.0) -> Figure:
 
 
 def write(figure: Figure, folder: Path, name: str) -> None:
-    """Write a figure as PNG and SVG. The same numbers give the same bytes.
+    """Write a figure as PNG, SVG and PDF, with live text. The same numbers give the same bytes.
 
     Args:
         figure: the figure.
@@ -48,12 +48,75 @@ def write(figure: Figure, folder: Path, name: str) -> None:
         name: file name without suffix.
     """
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # keep this layout for both formats
-    settings: Any = {"svg.hashsalt": name, "svg.fonttype": "path"}
+    figure.set_layout_engine("none")  # keep this layout for all formats
+    _save(figure, folder, name, ("svg", "pdf", "png"))
+
+
+def write_panels(figure: Figure, folder: Path, name: str) -> list[tuple[str, str]]:
+    """Write every panel of a figure as an SVG and a PDF of its own; the figure can then no longer be used.
+
+    Args:
+        figure: the figure, after `write`.
+        folder: where to write the files.
+        name: start of the file names, which go on with `-1`, `-2`, ...
+
+    Returns:
+        Title and file name without suffix of each panel; none if the figure has only one.
+    """
+    bars = [axes for axes in figure.axes if hasattr(axes, "_colorbar")]
+    panels = [axes for axes in figure.axes if axes not in bars and axes.axison]
+    for stale in folder.glob(f"{name}-*"):
+        stale.unlink()
+    if len(panels) < 2:
+        return []
+    legend = _legend(figure)
+    for container in (figure, *figure.subfigs):
+        for artist in container.get_children():
+            artist.set_visible(artist in figure.subfigs)
+    figure.set_size_inches(5.2, 3.9)
+    written: list[tuple[str, str]] = []
+    for i, panel in enumerate(panels, start=1):
+        shown = [panel, *(bars if panel.images else [])]
+        _set_apart(panel, panels, bars, legend)
+        for axes in shown:
+            axes.set_visible(True)
+        _save(figure, folder, f"{name}-{i}", ("svg", "pdf"), bbox_inches="tight")
+        for axes in shown:
+            axes.set_visible(False)
+        written.append((" ".join(panel.get_title().split()), f"{name}-{i}"))
+    return written
+
+
+def _legend(figure: Figure) -> tuple[list[Any], list[str]]:
+    """Return handles and labels of the legend that the panels share; empty if there is none."""
+    legends = [legend for part in (figure, *figure.subfigs) for legend in part.legends]
+    handles = [handle for legend in legends for handle in legend.legend_handles if handle is not None]
+    return handles, [text.get_text() for legend in legends for text in legend.get_texts()]
+
+
+def _set_apart(panel: Axes, panels: Sequence[Axes], bars: Sequence[Axes], legend: tuple[list[Any], list[str]]) -> None:
+    """Let a panel fill the figure, with the labels and the legend that it shared."""
+    panel.set_position((0.14, 0.15, 0.8, 0.75))
+    for bar in bars:
+        bar.set_position((0.96, 0.15, 0.04, 0.75))
+    shared = {"x": panel.get_shared_x_axes(), "y": panel.get_shared_y_axes()}
+    for name, axis in (("x", panel.xaxis), ("y", panel.yaxis)):
+        siblings = [axes for axes in panels if shared[name].joined(panel, axes)]
+        labels = [getattr(axes, f"get_{name}label")() for axes in siblings]
+        if len(siblings) > 1:
+            axis.set_label_text(next(filter(None, [axis.get_label_text(), *labels]), ""))
+            axis.set_tick_params(which="both", labelleft=True, labelbottom=True)
+    if legend[0] and panel.get_legend() is None:
+        panel.legend(*legend, loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=8, frameon=False)
+
+
+def _save(figure: Figure, folder: Path, name: str, kinds: Sequence[str], **options: Any) -> None:
+    settings: Any = {"svg.hashsalt": name, "svg.fonttype": "none", "pdf.fonttype": 42}
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
     with matplotlib.rc_context(settings):
-        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+        for kind in kinds:
             with replacing(folder / f"{name}.{kind}") as unfinished:
-                figure.savefig(unfinished, format=kind, dpi=160, metadata=metadata)
+                figure.savefig(unfinished, format=kind, dpi=160, metadata=metadata[kind], **options)
 
 
 def drawn(experiment: Experiment, results: Results) -> Figure:

@@ -42,6 +42,7 @@ class Section:
         results: its results.
         claims: its rows of claims.json.
         figure: its figure, an SVG as a data URL.
+        panels: title and file of each panel of the figure, in `figures/`, without suffix.
         fits: table of the fitted settings.
         edges: chosen values that lie at the edge of their grid.
         tables: further tables.
@@ -53,6 +54,7 @@ class Section:
     results: Results
     claims: Sequence[Row]
     figure: str
+    panels: Sequence[tuple[str, str]]
     fits: Table | None
     edges: Sequence[str]
     tables: Sequence[Table]
@@ -136,7 +138,9 @@ def verdicts_by_experiment(claims: Sequence[Row]) -> dict[str, Counter[str]]:
 
 def _section(name: str, experiment: Experiment, results: Results, folder: Path) -> Section:
     claims = judged(name, experiment, results)
-    figures.write(figures.drawn(experiment, results), folder / "figures", name)
+    figure = figures.drawn(experiment, results)
+    figures.write(figure, folder / "figures", name)
+    panels = figures.write_panels(figure, folder / "figures", name)
     if experiment.hero is not None and results.size.is_full:
         hero = figures.new_figure()
         experiment.hero(results, hero)
@@ -148,6 +152,7 @@ def _section(name: str, experiment: Experiment, results: Results, folder: Path) 
         results=results,
         claims=claims,
         figure="data:image/svg+xml;base64," + base64.b64encode(picture).decode(),
+        panels=panels,
         fits=_fits(results),
         edges=_edges(results),
         tables=experiment.tables(results) if experiment.tables is not None else (),
