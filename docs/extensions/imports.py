@@ -23,7 +23,7 @@ ROWS = (
 def packages() -> list[str]:
     """The packages and top modules of dorax, the package itself aside."""
     names = {path.stem for path in SOURCE.iterdir() if path.is_dir() or path.suffix == ".py"}
-    return sorted(names - {"__init__", "__pycache__", "py"})
+    return sorted(names - {"__init__", "__main__", "__pycache__", "py"})
 
 
 def edges() -> dict[str, set[str]]:
