@@ -14,14 +14,16 @@ DORAX = [sys.executable, "-m", "dorax"]
 ENDS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
-def listens_to_ctrl_c():
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell turns off in the background
+@pytest.fixture(autouse=True)
+def listening_to_ctrl_c():
+    """Shells turn Ctrl-C off in the background, and processes that are started here would inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def start(command):
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listens_to_ctrl_c
-    )
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def stopped(process, kind):

@@ -60,6 +60,7 @@ def test_a_temperature_grows_with_what_there_is_to_gain():
     ("arguments", "expected"),
     [
         (["brigde"], "MDP 'brigde' is unknown; did you mean bridge? allowed: bridge,"),
+        (["Taxi-v3"], "MDP 'Taxi-v3' is unknown; did you mean Taxi-v"),
         (["bridge:many"], "the size of bridge is 'many'; allowed: a whole number, such as bridge:10"),
         (["bridge:0"], "the length of a bridge is 0"),
         (["cliff:5"], "a size is given for cliff, which has only one"),

@@ -62,7 +62,10 @@ def _run(arguments: list[str]) -> None:
             command()
         except InvalidInput as error:
             _fail(str(error), 2)
-        except KeyboardInterrupt:
+        except BaseException as error:
+            is_interrupted = isinstance(error, KeyboardInterrupt) or interruption.has_come.is_set()
+            if isinstance(error, SystemExit) or not is_interrupted:
+                raise
             unless = " (without --fresh)" if getattr(command, "fresh", False) else ""
             remark = f"; the same command{unless} resumes" if is_resumable else ""
             _fail(f"interrupted{remark}", interruption.code)

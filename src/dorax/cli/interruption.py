@@ -1,8 +1,7 @@
 """Ctrl-C and SIGTERM while a command runs: both raise `KeyboardInterrupt`, and end the process if that does not help.
 
 Python runs the handlers of signals between two steps of its own, and compiling a program is a single step, which may
-take many seconds. An exception that is raised within a callback of JAX may even be lost. Therefore a thread, which the
-signal wakes at once, ends the process where an interruption has not ended the command in time.
+take X
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Generator
@@ -51,6 +51,8 @@ def interruptible(is_resumable: bool) -> Generator[Interruption]:
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
     before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+    reported = sys.unraisablehook
+    sys.unraisablehook = _once_more
     wakes_before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
     for kind, handler in before.items():
         if handler is not signal.SIG_IGN:  # such as Ctrl-C in the background
@@ -62,7 +64,16 @@ def interruptible(is_resumable: bool) -> Generator[Interruption]:
         for kind, handler in before.items():
             signal.signal(kind, handler)
         signal.set_wakeup_fd(wakes_before)
+        sys.unraisablehook = reported
         sender.close()  # which ends the thread
+
+
+def _once_more(lost: sys.UnraisableHookArgs) -> None:
+    """Interrupt once more if the exception was raised where Python drops it, as in a callback of JAX."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:
