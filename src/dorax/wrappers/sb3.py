@@ -34,6 +34,8 @@ try:
 except ImportError:
     raise InvalidInput("Stable-Baselines3 is not installed; install it with pip install 'dorax[sb3]'") from None
 
+from dorax.wrappers.sb3_callback import ExplorationCallback as ExplorationCallback
+
 
 class VecEValueBonus(VecEnvWrapper):
     """`dorax.EValueBonus` for a `VecEnv`, whose environments share their counts.
