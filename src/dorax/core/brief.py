@@ -11,19 +11,19 @@ import numpy as np
 _SHOWN = 6  # of the numbers of an array
 
 
-def call_of(thing: Any) -> str:
+def call_of(self: Any) -> str:
     """Write the call that makes an object, without arguments that have their default.
 
     The object's own arguments are named, as in `TabularAgent(rule=LLL(Softmax(3.0)), counter=EValues(0.9))`; of its
     parts, only those after the first and the required ones. Classes use it as their `__repr__`.
 
     Args:
-        thing: a dataclass.
+        self: a dataclass, such as an agent.
 
     Returns:
         One line.
     """
-    return f"{type(thing).__name__}({', '.join(f'{name}={words}' for name, words in _given(thing).items())})"
+    return f"{type(self).__name__}({', '.join(f'{name}={words}' for name, words in _given(self).items())})"
 
 
 def _given(thing: Any) -> dict[str, str]:

@@ -74,7 +74,7 @@ class ExplorationCallback(BaseCallback):
             self._record_coverage()
 
     def _record_coverage(self) -> None:
-        counts = getattr(self._exploration, "counts", None)
+        counts: Any = getattr(self._exploration, "counts", None)
         if hasattr(counts, "table") and not isinstance(counts.features, Tiles | KWinners):  # several entries per state
             visits = counts.table()[1]
             self.logger.record("exploration/states", int((visits > 0).any(axis=1).sum()))
