@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tyro
 
 import dorax
 from dorax import cli
+from dorax.cli.atari import Atari
 from dorax.experiments import tree
 from dorax.files import claiming
 from dorax.study import repository
@@ -38,8 +40,7 @@ def test_list_names_every_experiment_with_its_figure(capsys):
 def test_an_unknown_experiment_is_named_beside_those_that_exist(capsys, tmp_path):
     line, code = fails(capsys, "run", "brigde_agents", "--out", str(tmp_path / "out"))
     assert code == 2
-    assert "'brigde_agents'" in line
-    assert "bridge_agents" in line
+    assert "'brigde_agents' is unknown; did you mean bridge_agents? allowed: " in line
     assert not (tmp_path / "out").exists()
 
 
@@ -54,6 +55,22 @@ def test_an_unwritable_output_folder_is_one_line(capsys, tmp_path):
     line, code = fails(capsys, "run", "tree", "--out", str(blocked))
     assert code == 2
     assert line.startswith(f"dorax: cannot write {blocked}")
+
+
+def test_an_unknown_command_is_one_line_with_the_nearest_one(capsys):
+    line, code = fails(capsys, "explroe", "bridge")
+    assert code == 2
+    assert "command 'explroe' is unknown; did you mean explore? allowed: list, run," in line
+
+
+def test_runs_of_atari_that_differ_have_different_names():
+    lines = ["", "--seed 1", "--agent.bonus e-values", "--agent.bonus e-values --agent.bonus-scale 0.1",
+             "--agent.acts-by lll", "--games 64", "--agent.epsilon-last 0.2"]  # fmt: skip
+    names = [tyro.cli(Atari, args=["pong", *line.split()]).name("pong") for line in lines]
+    assert len(set(names)) == len(lines)
+    assert names[0] == "pong-none-0"
+    longer = tyro.cli(Atari, args=["pong", "--steps", "9", "--keep-replay"])
+    assert longer.name("pong") == names[0], "more steps of the same run"
 
 
 @pytest.fixture
@@ -155,7 +172,7 @@ def test_without_a_terminal_every_finished_condition_is_a_line(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["atari", "frewway"], "freeway"),
+        (["atari", "frewway"], "did you mean freeway?"),
         (["atari", "freeway", "--seed", "-1"], "seeds is [-1]"),
         (["atari", "freeway", "--gpu"], "GPU"),
         (["atari", "freeway", "--games", "7"], "games is 7"),
@@ -205,12 +222,12 @@ def test_a_game_is_trained_on_and_the_learner_is_filmed(capsys, tmp_path):
     short = ["--steps", "64", "--games", "8", "--agent.capacity", "200", "--agent.learning-starts", "32"]
     arguments = ["atari", "freeway", "--agent.bonus", "e-values", "--agent.acts-by", "lll", "--out", str(tmp_path)]
     cli.main([*arguments, *short])
-    learner = tmp_path / "freeway-e-values-lll-0" / "learner.npz"
+    (learner,) = tmp_path.glob("freeway-e-values-lll-0-*/learner.npz")
     assert f"dorax play {learner}" in capsys.readouterr().out
     agent: Any = dorax.load(learner).agent
     assert isinstance(agent.rule, dorax.LLL)
     assert isinstance(agent.counter, dorax.EValues)
     assert (agent.games, agent.capacity, agent.bonus.floor) == (8, 200, 0.01)
-    cli.main(["play", str(learner), "--gif", str(tmp_path / "play.gif"), "--steps", "5"])
+    cli.main(["play", str(learner), "--out", str(tmp_path / "play.gif"), "--steps", "5"])
     assert "score 0" in capsys.readouterr().out
     assert (tmp_path / "play.gif").stat().st_size > 1_000

@@ -29,7 +29,7 @@ CODE = re.compile(
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 ARGUMENTS = re.compile(r"^(?:Args|Attributes):\n((?:    .*\n|\n)+)", re.MULTILINE)
 MODULES = [
-    pytest.param(found.name, marks=[pytest.mark.sb3] if found.name == "dorax.wrappers.sb3" else [])
+    pytest.param(found.name, marks=[pytest.mark.sb3] if found.name.startswith("dorax.wrappers.sb3") else [])
     for found in pkgutil.walk_packages(dorax.__path__, "dorax.")
     if not re.search(r"\._", found.name)
 ]

@@ -53,7 +53,7 @@ def test_freeway_runs_anywhere_at_its_quick_size_from_the_games_to_the_report(tm
     assert "Where the runs were made" in page
     assert "freeway" in {row["experiment"] for row in json.loads((tmp_path / "claims.json").read_text())}
     learner = tmp_path / "data" / "freeway" / "e-values-quick-0" / "learner.npz"
-    cli.main(["play", str(learner), "--gif", str(tmp_path / "play.gif"), "--steps", "20"])
+    cli.main(["play", str(learner), "--out", str(tmp_path / "play.gif"), "--steps", "20"])
     assert (tmp_path / "play.gif").stat().st_size > 5_000
 
 

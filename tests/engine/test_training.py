@@ -1,5 +1,7 @@
 """Training: one clear line for what does not fit together."""
 
+from typing import Any
+
 import gymnasium
 import pytest
 
@@ -83,3 +85,10 @@ def test_an_option_that_an_agent_does_not_support_is_refused_in_one_line(agent, 
 def test_an_option_that_nobody_knows_is_an_error():
     with pytest.raises(TypeError, match="tables"):
         dorax.train(TABULAR, BRIDGE, 5, tables=True)  # pyright: ignore[reportCallIssue]  # what is refused
+
+
+def test_progress_that_cannot_be_called_is_refused(refused):
+    agent: Any = dorax.TabularAgent(dorax.Sample(dorax.Softmax(1.0)))
+    progress: Any = True
+    with refused("progress is True; allowed: a function of the fraction done"):
+        dorax.train(agent, dorax.mdps.bridge(3), 1, progress=progress)

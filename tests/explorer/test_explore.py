@@ -60,11 +60,12 @@ def test_a_temperature_grows_with_what_there_is_to_gain():
     ("arguments", "expected"),
     [
         (["brigde"], "MDP 'brigde' is unknown; did you mean bridge? allowed: bridge,"),
+        (["Taxi-v3"], "MDP 'Taxi-v3' is unknown; did you mean Taxi-v"),
         (["bridge:many"], "the size of bridge is 'many'; allowed: a whole number, such as bridge:10"),
         (["bridge:0"], "the length of a bridge is 0"),
         (["cliff:5"], "a size is given for cliff, which has only one"),
         (["nowhere.txt"], "nowhere.txt does not exist"),
-        (["bridge", "--agent", "e-value"], "agent 'e-value' is unknown; allowed: e-values,"),
+        (["bridge", "--agent", "e-value"], "agent 'e-value' is unknown; did you mean e-values? allowed: e-values,"),
         (["bridge", "--agent", "visits", "visits"], "one, or two different ones"),
         (["bridge", "--agent", "visits", "softmax", "e-values"], "one, or two different ones"),
         (["bridge", "--episodes", "0"], "episodes is 0"),
@@ -72,11 +73,11 @@ def test_a_temperature_grows_with_what_there_is_to_gain():
         (["bridge", "--e-discount", "1.5"], "exploration discount is 1.5"),
         (["bridge", "--seed", "-1"], "-1"),
         (["CartPole-v1"], "no transition table"),
-        (["bridge", "--episodes", "1", "--page", "/proc/nowhere/page.html"], "cannot write"),
+        (["bridge", "--episodes", "1", "--out", "/proc/nowhere/page.html"], "cannot write"),
     ],
 )
 def test_what_cannot_be_explored_is_one_line(capsys, tmp_path, arguments, expected):
-    out = [] if "--page" in arguments else ["--page", str(tmp_path / "page.html")]
+    out = [] if "--out" in arguments else ["--out", str(tmp_path / "page.html")]
     assert expected in fails(capsys, *arguments, *out)
     assert not (tmp_path / "page.html").exists()
 
@@ -90,8 +91,10 @@ def data_of(page):
 def test_a_drawn_maze_becomes_one_page_that_loads_nothing(capsys, tmp_path):
     (tmp_path / "my_maze.txt").write_text("S..\n.#.\n..G\n")
     out = tmp_path / "deep" / "page.html"
-    cli.main(["explore", str(tmp_path / "my_maze.txt"), "--episodes", "3", "--page", str(out)])
-    assert capsys.readouterr().out == f"wrote {out}: open it in a browser\n"
+    cli.main(["explore", str(tmp_path / "my_maze.txt"), "--episodes", "3", "--out", str(out)])
+    *done, last = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0].strip() for line in done] == ["e-values", "visits"]
+    assert last == f"wrote {out}: open it in a browser"
     page = out.read_text()
     assert "<title>dorax explore: my_maze</title>" in page
     assert not re.search(r'(?<!<a )(src|href)="(?!data:)', page), "only links lead elsewhere"

@@ -26,11 +26,23 @@ def test_a_finished_piece_of_work_is_one_line_however_often_it_says_so():
 
 def test_a_long_piece_of_work_says_every_half_a_minute_how_far_it_is():
     said, clock = [], Clock()
-    report = Lines(said.append, clock)("softmax")
+    lines = Lines(said.append, clock)
+    report = lines("softmax")
     for second in range(0, 75, 5):
         clock.now = 100.0 + second
         report(second / 100, 0)
+        lines.beat()
     assert said == ["  softmax:  30%, 30.0 s", "  softmax:  60%, 60.0 s"]
+
+
+def test_while_nothing_is_reported_a_line_says_how_long_it_takes_already():
+    said, clock = [], Clock()
+    lines = Lines(said.append, clock)
+    lines("compiled for long")
+    clock.now += 31.0
+    lines.beat()
+    lines.beat()
+    assert said == ["  compiled for long:   0%, 31.0 s"]
 
 
 def test_lines_go_where_there_is_no_terminal_and_bars_to_one():

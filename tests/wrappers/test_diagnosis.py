@@ -116,3 +116,10 @@ def test_several_bonuses_with_counts_of_their_own_are_diagnosed_one_at_a_time(re
     envs = SyncVectorEnv([lambda: dorax.EValueBonus(gymnasium.make("FrozenLake-v1"))] * 2)
     with refused("2 bonuses"):
         dorax.diagnose(envs)
+
+
+def test_a_notebook_shows_the_text_and_the_figure():
+    page = after(50, 1.0)._repr_html_()
+    assert page.startswith("<pre>50 steps;")
+    assert "|reward|" in page
+    assert page.rstrip().endswith("</svg>")

@@ -20,6 +20,7 @@ from dorax.agents.value_network import Inputs
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
+from dorax.core.brief import call_of
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_finite, check_probability
 from dorax.core.counters import ApproximableCounter, ApproximatedCounter
 from dorax.core.rules import Rule
@@ -67,6 +68,8 @@ class LinearAgent(eqx.Module):
     initial_scale: Array = 0.01
     initial_value: Array = 0.0
     novelty_discount: Array | None = None
+
+    __repr__ = call_of
 
     def __check_init__(self) -> None:
         check_probability("learning_rate", self.learning_rate)  # a larger step overshoots, and diverges

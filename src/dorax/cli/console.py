@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from rich.console import Console
 
-CONSOLE = Console()
+
+class _Console(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        """Leave it to the command line, which ends as shells expect."""
+        raise BrokenPipeError
+
+
+CONSOLE = _Console()
 
 
 def say(line: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
 from dorax.cli.console import CONSOLE, say
+from dorax.cli.naming import run_name
 from dorax.core.checks import InvalidInput, check_whole
 from dorax.core.spreads import Spread
 from dorax.envs import words
@@ -17,6 +18,10 @@ from dorax.envs import words
 if TYPE_CHECKING:
     from dorax.agents.parallel import ParallelAgent
 
+_EXPLORERS = (
+    "{e-values,visits,draws,ucb,random-start,count-network,e-value-bonus,count-bonus,rnd,noveld,epsilon-greedy,"
+    "bootstrapped}"
+)
 _FEATURES = Literal["table", "hashed-codes", "prototypes"]
 
 
@@ -97,13 +102,14 @@ class LearnerWords:
 class Train:
     """Train an agent that plays many games in parallel. After an interruption, the same command resumes."""
 
-    world: tyro.conf.Positional[str]
+    is_resumable: ClassVar[bool] = True
+
+    world: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")]
     """bridge, tree, cliff, deep_sea, stochastic_deep_sea, river_swim, chain or key_and_door, with or without a size
     (deep_sea:20); a text file with a maze (.txt), or one of four_rooms, ledge and spiral; mountain_car or acrobot; an
     environment of gymnax, such as Breakout-MinAtar; or a Gymnasium id with a transition table."""
-    explorer: str = "e-values"
-    """How it explores: e-values, visits, draws, ucb, random-start, count-network, e-value-bonus, count-bonus, rnd,
-    noveld, epsilon-greedy or bootstrapped."""
+    explorer: Annotated[str, tyro.conf.arg(metavar=_EXPLORERS)] = "e-values"
+    """How it explores."""
     steps: int = 500_000
     """Number of steps of each seed, all games together."""
     seeds: int = 1
@@ -114,7 +120,7 @@ class Train:
     """How Q is learned."""
     target: float | None = None
     """Return that counts as solved; by default 95 % of the best possible one, where that is known."""
-    out: Path = Path("out/train")
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("out/train")
     """Folder for the dataset, the learner of the first seed and the curves; each run has its own subfolder."""
 
     def __call__(self) -> None:
@@ -152,14 +158,9 @@ class Train:
     @property
     def name(self) -> str:
         """Name of the run: world, explorer, and every number that is not the default."""
-        parts = [self.world.removesuffix(".txt").strip("./").replace("/", "_").replace(":", "-"), self.explorer]
-        for group in (self, self.numbers, self.learner):
-            for each in fields(group):
-                value = getattr(group, each.name)
-                if isinstance(each.default, int | float | None) and value != each.default:
-                    values = value if isinstance(value, tuple) else (value,)
-                    parts += [each.name.replace("_", "-"), *(f"{one}" for one in values)]
-        return "-".join(parts)
+        world = self.world.removesuffix(".txt").strip("./").replace("/", "_").replace(":", "-")
+        shown = ("world", "explorer", "numbers", "learner", "out")
+        return run_name([world, self.explorer], [self, self.numbers, self.learner], without=shown)
 
 
 class _Stopwatch:

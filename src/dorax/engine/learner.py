@@ -60,6 +60,9 @@ class Learner:
         self._is_over = True  # whether the episode ended there
         self._rows: list[list[Any]] = []  # leaves of the rows since the last update
 
+    def __repr__(self) -> str:
+        return f"Learner of {self.agent!r}, {self.steps} steps, in {self.spec.name}"
+
     def act(self, observation: Any) -> int:
         """Choose an action by the agent's rule. After `observe`, this is the next action that was chosen there.
 
@@ -249,9 +252,6 @@ class Learner:
         if not np.isfinite(here).all():
             raise InvalidInput(f"{name} is {in_brief(here.tolist())}; allowed: finite numbers")
         return here.ravel()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of a {type(self.agent).__name__} on {self.spec.name}, {self.steps} steps>"
 
 
 def saved_memory(like: Any, arrays: dict[str, np.ndarray]) -> Any:

@@ -128,9 +128,14 @@ class Result:
         raise AttributeError(f"a Result has no {name!r}; it has data (an xarray.Dataset) and learner(seed, setting)")
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{name}: {size}" for name, size in self.data.sizes.items())
-        kept = sorted({seed for seed, _ in self.trained})
-        return f"<dorax.Result on {self.spec.name}: data ({sizes}); learners of seeds {kept}>"
+        sizes = dict(self.data.sizes)
+        seeds, settings = sizes.pop("seed", 1), sizes.pop("setting", 1)
+        runs = f"{seeds} seed{'s' * (seeds > 1)}" + (f" × {settings} settings" if settings > 1 else "")
+        agents = [trained.agent for trained in self.trained.values()]
+        agent = "" if not agents else f" of {agents[0] if len(self.settings) == 1 else type(agents[0]).__name__}"
+        data = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        kept = ", ".join(map(str, sorted({seed for seed, _ in self.trained}))) or "none"
+        return f"Result: {runs}{agent} in {self.spec.name}; data: {data}; learners of seeds: {kept}"
 
 
 def dataset(

@@ -152,6 +152,10 @@ def train(
     kept = _kept_seeds(learners, chosen)
     _check_counts(episodes=episodes, steps=steps, test_every=test_every, lanes=lanes, states=states)
     agent.check_env(env)
+    if progress is not None and not callable(progress):  # pyright: ignore[reportUnnecessaryComparison]
+        raise InvalidInput(
+            f"progress is {in_brief(progress)}; allowed: a function of the fraction done and the number of steps"
+        )
     if isinstance(env, HostEnv):
         _refuse_on_host(
             params=params, until=until, test_every=test_every, maps=maps, probes=probes or None,

@@ -18,7 +18,7 @@ import gymnasium
 import jax.numpy as jnp
 import numpy as np
 
-from dorax.core.checks import InvalidInput, check_probability
+from dorax.core.checks import InvalidInput, check_probability, suggestion
 from dorax.core.extras import needing
 from dorax.envs.host import Arrival
 from dorax.envs.simulation import EnvSpec
@@ -270,8 +270,8 @@ def rom_name(game: str) -> str:
     known = {_letters(name): name for name in _ale().roms.get_all_rom_ids()}
     bare = _letters(re.sub(r"^ALE/|(NoFrameskip|Deterministic)?-v\d+$", "", game))
     if bare not in known:
-        near = [known[name] for name in _nearest(bare, list(known))]
-        raise InvalidInput(f"game is {game!r}; allowed: an Atari game, such as {', '.join(near)}")
+        near = suggestion(bare, known.values())
+        raise InvalidInput(f"game is {game!r};{near} allowed: an Atari game, such as freeway, pong or breakout")
     return known[bare]
 
 
@@ -287,12 +287,6 @@ def check_seed(seed: object) -> None:
 
 def _letters(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def _nearest(name: str, known: Sequence[str]) -> list[str]:
-    import difflib
-
-    return difflib.get_close_matches(name, known, n=3, cutoff=0.5) or ["freeway", "pong", "breakout"]
 
 
 def _ale() -> Any:

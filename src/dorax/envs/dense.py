@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dorax import mdps
+from dorax.core.brief import call_of
 from dorax.core.checks import InvalidInput, check_at_least, check_whole
 from dorax.envs.functional import FunctionalEnv
 from dorax.envs.simulation import FiniteSimulation, FiniteState, finite_simulation
@@ -64,6 +65,8 @@ class DenseView(FunctionalEnv):
     noise: float = eqx.field(default=1.0, static=True)
     noise_inputs: int = eqx.field(default=16, static=True)
     dims: int = eqx.field(default=64, static=True)
+
+    __repr__ = call_of
 
     def __check_init__(self) -> None:
         if not isinstance(self.mdp, MDP):  # pyright: ignore[reportUnnecessaryIsInstance]  # from users

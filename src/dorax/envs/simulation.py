@@ -7,7 +7,7 @@ its own numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import equinox as eqx
@@ -246,7 +246,7 @@ class EnvSpec:
 
     name: str
     actions: int
-    available: np.ndarray | None = None
+    available: np.ndarray | None = field(default=None, repr=False)
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
     shape: tuple[int, int, int] | None = None

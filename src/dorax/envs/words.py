@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -52,8 +52,8 @@ def mdp(word: str) -> MDP:
     if _is_in_gymnasium(word):
         return _from_gymnasium(word)
     raise InvalidInput(
-        f"MDP {word!r} is unknown;{suggestion(_name(word), _known())} allowed: {', '.join(_known())}, a text file "
-        "(.txt), a Gymnasium id"
+        f"MDP {word!r} is unknown;{_nearest(word, _known())} allowed: {', '.join(_known())}, a text file (.txt), a "
+        "Gymnasium id"
     )
 
 
@@ -77,7 +77,7 @@ def world(word: str) -> Any:
         return _from_gymnasium(word)
     known = [*_known(), *_FUNCTIONAL]
     raise InvalidInput(
-        f"the world is {word!r};{suggestion(_name(word), [*known, *gymnax_names()])} allowed: {', '.join(known)}, a "
+        f"the world is {word!r};{_nearest(word, [*known, *gymnax_names()])} allowed: {', '.join(known)}, a "
         "text file (.txt), an environment of gymnax (pip install 'dorax[worlds]'), a Gymnasium id with a transition "
         "table"
     )
@@ -102,8 +102,11 @@ def _known() -> list[str]:
     return [*_MDPS, *drawings()]
 
 
-def _name(word: str) -> str:
-    return word.partition(":")[0]
+def _nearest(word: str, ours: Iterable[str]) -> str:
+    """Suggest one of our names or a Gymnasium id, such as the version of an environment that it still has."""
+    import gymnasium
+
+    return suggestion(word.partition(":")[0], [*ours, *gymnasium.registry])
 
 
 def _ours(word: str) -> MDP | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dorax.agents.tabular import TabularAgent
 from dorax.core import LLL, EpsilonGreedy, EValues, InverseCount, Sample, Softmax, Visits
-from dorax.core.checks import InvalidInput
+from dorax.core.checks import InvalidInput, suggestion
 from dorax.mdps import MDP
 
 # Agents that sample ignore counts; they learn E-values only to show them.
@@ -34,7 +34,7 @@ def agents(names: Sequence[str], mdp: MDP, discount: float, e_discount: float) -
     """
     for name in names:
         if name not in AGENTS:
-            raise InvalidInput(f"agent {name!r} is unknown; allowed: {', '.join(AGENTS)}")
+            raise InvalidInput(f"agent {name!r} is unknown;{suggestion(name, AGENTS)} allowed: {', '.join(AGENTS)}")
     if not 1 <= len(set(names)) == len(names) <= 2:
         raise InvalidInput(f"agents are {' '.join(names) or 'none'}; allowed: one, or two different ones")
     softmax, greedy, e_values = Softmax(_temperature(mdp)), EpsilonGreedy(0.1), EValues(e_discount)

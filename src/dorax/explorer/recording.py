@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from dorax.agents.tabular import TabularAgent
 from dorax.core.checks import InvalidInput, check_whole
 from dorax.engine.protocols import Change, Step, View
+from dorax.engine.running import Progress
 from dorax.engine.training import train
 from dorax.mdps import MDP
 
@@ -68,7 +69,9 @@ class Recording:
     mean_returns: list[float]
 
 
-def record(mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: int = FRAMES) -> Recording:
+def record(
+    mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: int = FRAMES, progress: Progress | None = None
+) -> Recording:
     """Train as `dorax.train` does with this seed, and record frames.
 
     Args:
@@ -77,6 +80,7 @@ def record(mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: in
         episodes: number of training episodes.
         seed: seed of the run.
         most: maximum number of frames, including the one before the first episode.
+        progress: called with the fraction done and the number of steps so far.
 
     Returns:
         The recording.
@@ -86,7 +90,7 @@ def record(mdp: MDP, agent: TabularAgent, episodes: int, seed: int = 0, most: in
     goal = goal_of(mdp)
     wanted = (np.inf, False) if goal is None else (goal.reward, goal.is_end)
     probe = RecorderProbe(mdp.states, mdp.actions, mdp.max_steps, tuple(shown[1:]), *wanted)
-    result = train(agent, mdp, episodes, [seed], probes=[probe], learners=[])
+    result = train(agent, mdp, episodes, [seed], probes=[probe], learners=[], progress=progress)
     data = result.data.isel(seed=0)
     nothing = np.zeros((mdp.states, mdp.actions))
     start = np.where(mdp.available, float(np.asarray(agent.initial_entry()["q"])), -np.inf)

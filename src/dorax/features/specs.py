@@ -11,6 +11,7 @@ import numpy as np
 from jax.tree_util import register_static
 
 from dorax.core.arrays import Array
+from dorax.core.brief import call_of
 from dorax.core.checks import InvalidInput, check_at_least, check_whole
 
 _MOST_BITS = 24  # 16 million entries
@@ -20,6 +21,8 @@ _MOST_BITS = 24  # 16 million entries
 @dataclass(frozen=True)
 class Table:
     """One count per state. In a Box, equal observations are one state."""
+
+    __repr__ = call_of
 
 
 @register_static
@@ -39,6 +42,8 @@ class Tiles:
     tilings: int = 8
     low: Sequence[float] | None = None
     high: Sequence[float] | None = None
+
+    __repr__ = call_of
 
     def __post_init__(self) -> None:
         for name in ("tiles", "low", "high"):  # tuples are hashable, as static fields of a compiled program must be
@@ -68,6 +73,8 @@ class KWinners:
     active: int = 16
     counts: Literal["sum", "smallest"] = "sum"
 
+    __repr__ = call_of
+
     def __post_init__(self) -> None:
         if self.counts not in ("sum", "smallest"):
             raise InvalidInput(f"counts of KWinners is {self.counts!r}; allowed: 'sum', 'smallest'")
@@ -89,6 +96,8 @@ class HashedCodes:
 
     tables: int = 8
     bits: int = 14
+
+    __repr__ = call_of
 
     def __post_init__(self) -> None:
         check_whole("the number of tables of hashed codes", self.tables)
@@ -115,6 +124,8 @@ class Prototypes:
 
     size: int = 1024
     threshold: float = 0.0
+
+    __repr__ = call_of
 
     def __post_init__(self) -> None:
         check_whole("the size of prototypes", self.size)

@@ -64,6 +64,9 @@ class MDP:
         object.__setattr__(self, "probability", self.probability / np.where(total > 0, total, 1.0))
         object.__setattr__(self, "start", self.start / self.start.sum())
 
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.states} states, {self.actions} actions"
+
     @property
     def states(self) -> int:
         """The number of states."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from rich.console import Console
@@ -65,7 +66,7 @@ class Bars:
 
 
 class Lines:
-    """One line for each finished run, and one about every 30 seconds of a long one.
+    """One line for each finished run, and one every 30 seconds of a long one, whether or not it reports anything.
 
     Args:
         say: prints a line.
@@ -74,26 +75,44 @@ class Lines:
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._say, self._clock = say, clock
+        self._running: list[_Running] = []
 
     def __call__(self, name: str) -> Report:
         """Start a run; see `Watcher`."""
-        began = last = self._clock()
-        is_finished = False
+        run = _Running(name, self._clock())
+        self._running.append(run)
 
         def report(share: float, steps: int) -> None:
-            nonlocal last, is_finished
-            now = self._clock()
-            is_due = share >= 1.0 or now - last >= SECONDS_BETWEEN_LINES
-            if is_due and not is_finished:
-                state = "done" if share >= 1.0 else f"{share:.0%}"
-                words = [f"{state:>4}", f"{now - began:.1f} s", _rate(steps, now - began)]
-                self._say(f"  {name}: {', '.join(filter(None, words))}")
-                last, is_finished = now, share >= 1.0
+            run.share, run.steps = share, steps
+            if share >= 1.0 and run in self._running:
+                self._running.remove(run)
+                self._say(run.line(self._clock()))
 
         return report
 
+    def beat(self) -> None:
+        """Print a line for each run whose last one is 30 seconds old."""
+        now = self._clock()
+        for run in list(self._running):
+            if now - run.told >= SECONDS_BETWEEN_LINES:
+                run.told = now
+                self._say(run.line(now))
+
     def finished(self, done: float) -> None:
         """Do nothing: the command prints its own line for every experiment."""
+
+
+class _Running:
+    """A run, and when it was last told of."""
+
+    def __init__(self, name: str, now: float) -> None:
+        self.name, self.began, self.told = name, now, now
+        self.share, self.steps = 0.0, 0
+
+    def line(self, now: float) -> str:
+        state = "done" if self.share >= 1.0 else f"{self.share:.0%}"
+        words = [f"{state:>4}", f"{now - self.began:.1f} s", _rate(self.steps, now - self.began)]
+        return f"  {self.name}: {', '.join(filter(None, words))}"
 
 
 @contextmanager
@@ -108,7 +127,14 @@ def watching(console: Console, total: float) -> Generator[Watcher]:
         The watcher.
     """
     if not console.is_terminal:
-        yield Lines(lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True))
+        lines = Lines(lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True))
+        is_over = threading.Event()
+        # A thread, since nothing is reported while a program is compiled.
+        threading.Thread(target=_beat, args=(lines, is_over), daemon=True).start()
+        try:
+            yield lines
+        finally:
+            is_over.set()
         return
     columns = (
         TextColumn("{task.description}"),
@@ -120,6 +146,12 @@ def watching(console: Console, total: float) -> Generator[Watcher]:
     )
     with Progress(*columns, console=console, transient=True) as bars:
         yield Bars(bars, bars.add_task("experiments", total=total, rate=""))
+
+
+def _beat(lines: Lines, is_over: threading.Event) -> None:
+    with suppress(OSError):  # nobody reads any more: the command will learn of it, too
+        while not is_over.wait(1.0):
+            lines.beat()
 
 
 def _rate(steps: int, seconds: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +124,13 @@ class Diagnosis:
             lines.append(f"a scale to start from: {self.suggested_scale:.2g}")
         return "\n".join([*lines, *(f"Warning: {warning}" for warning in self.warnings)])
 
+    def _repr_html_(self) -> str:
+        """Return the text and the figure, for notebooks."""
+        picture = io.StringIO()
+        self.figure().savefig(picture, format="svg")
+        svg = picture.getvalue()
+        return f"<pre>{html.escape(repr(self))}</pre>{svg[svg.index('<svg') :]}"
+
     def figure(self) -> Figure:
         """Draw reward and bonus over time, the share of the bonus and, with `Table` features, counts against visits.
 
@@ -159,7 +168,7 @@ def diagnose(env: Any) -> Diagnosis:
     """Diagnose the bonus of a wrapped environment.
 
         print(dorax.diagnose(env))  # numbers and warnings
-        dorax.diagnose(env).figure().savefig("bonus.png")
+        dorax.diagnose(env).figure().savefig("bonus.png")  # a notebook shows both by itself
 
     Args:
         env: an environment with one bonus wrapper, inside or around other wrappers; or the `exploration` of a wrapper.

@@ -32,6 +32,9 @@ with needing("sb3"):
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
     from stable_baselines3.dqn.policies import DQNPolicy
 
+from dorax.wrappers.sb3_callback import ExplorationCallback as ExplorationCallback
+from dorax.wrappers.sb3_ppo import NoveltyPPO as NoveltyPPO
+
 
 class VecBonus(BonusWrapper, VecEnvWrapper):
     """A bonus wrapper around a `VecEnv`, whose environments share what is learned."""

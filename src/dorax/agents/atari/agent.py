@@ -10,6 +10,7 @@ from dorax.agents.atari.density import DensityModel
 from dorax.core.agents import as_rule, check_bonus, check_features, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import ConstantBonus
+from dorax.core.brief import call_of
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole, in_brief
 from dorax.core.policies import EpsilonGreedy
 from dorax.core.schedules import LinearSchedule
@@ -75,6 +76,8 @@ class AtariAgent(eqx.Module):
     hidden: int = eqx.field(default=256, static=True)
     games: int = eqx.field(default=128, static=True)
     groups: int = eqx.field(default=2, static=True)
+
+    __repr__ = call_of
 
     def __check_init__(self) -> None:
         check_rule(self.rule)

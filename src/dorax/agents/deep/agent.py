@@ -27,6 +27,7 @@ from dorax.agents.value_network import Inputs
 from dorax.core.agents import as_rule, check_functional, check_optional_counter, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
+from dorax.core.brief import call_of
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_whole, check_whole_number
 from dorax.core.counters import ApproximableCounter, ApproximatedCounter
 from dorax.core.rules import Rule
@@ -76,6 +77,8 @@ class DeepAgent(eqx.Module):
     capacity: int = eqx.field(default=50_000, static=True)
     update_every: int = eqx.field(default=4, static=True)
     target_every: Array = 250
+
+    __repr__ = call_of
 
     def __check_init__(self) -> None:
         check_at_least("learning_rate", self.learning_rate, 0)

@@ -18,6 +18,7 @@ from dorax.agents.value_network import Inputs
 from dorax.core.agents import as_rule, check_no_spread, check_rule
 from dorax.core.arrays import Array
 from dorax.core.bonuses import Bonus
+from dorax.core.brief import call_of
 from dorax.core.checks import InvalidInput, check_at_least, check_discount, check_probability, check_whole, in_brief
 from dorax.core.counters import SharedCounter
 from dorax.core.rules import Rule
@@ -85,6 +86,8 @@ class ParallelAgent(eqx.Module):
     minibatches: int = eqx.field(default=4, static=True)
     width: int = eqx.field(default=256, static=True)
     depth: int = eqx.field(default=2, static=True)
+
+    __repr__ = call_of
 
     def __check_init__(self) -> None:
         check_at_least("learning_rate", self.learning_rate, 0)

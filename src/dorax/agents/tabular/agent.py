@@ -18,6 +18,7 @@ from dorax.agents.tabular.updates import Entry, NoveltyQLearning, QLearning, Upd
 from dorax.core.agents import as_rule, check_bonus, check_features, check_rule
 from dorax.core.arrays import Array, namespace
 from dorax.core.bonuses import Bonus
+from dorax.core.brief import call_of
 from dorax.core.checks import InvalidInput, check_discount, check_rate, in_brief
 from dorax.core.counters import Counter, Visits
 from dorax.core.methods import plain_method
@@ -68,6 +69,8 @@ class TabularAgent(eqx.Module):
     update: UpdateRule = QLearning()
     learning_rate: Array = 0.5
     discount: Array = 0.9
+
+    __repr__ = call_of
 
     def __check_init__(self) -> None:
         check_rate("learning_rate", self.learning_rate)
