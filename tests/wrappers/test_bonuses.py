@@ -59,11 +59,9 @@ def walk(env, steps=40, seed=0):
     env.reset(seed=0)
     for _ in range(steps):
         if np.any(is_over):
-            mode = env.metadata.get("autoreset_mode")
-            if mode is None:
+            # Not by the metadata: vectors write into what all environments share.
+            if isinstance(env, gymnasium.Env):
                 env.reset()
-            elif mode is AutoresetMode.DISABLED:
-                env.reset(options={"reset_mask": np.array(is_over)})
         action = random.integers(2, size=getattr(env, "num_envs", None))
         _, reward, terminated, truncated, info = env.step(action)
         is_over = terminated | truncated
