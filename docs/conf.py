@@ -36,7 +36,7 @@ autodoc_type_aliases = {name: name for name in _ALIASES}
 python_maximum_signature_line_length = 100
 nitpick_ignore_regex = [
     ("py:class", r"(?!dorax\.).*"),  # types of other packages, whose references are not at hand
-    ("py:class", r"dorax\..*\.(\w*State|\w+Params|Memory|Network|Book|Dictionary)"),  # internal states
+    ("py:class", r"dorax\..*\.(\w*State|\w+Params|Memory|Network|Book|Dictionary|EnvT|Visit)"),  # internal states
 ]
 
 napoleon_numpy_docstring = False

@@ -58,12 +58,9 @@ def walk(env, steps=40, seed=0):
     random, infos, is_over = np.random.default_rng(seed), [], False
     env.reset(seed=0)
     for _ in range(steps):
-        if np.any(is_over):
-            mode = env.metadata.get("autoreset_mode")
-            if mode is None:
-                env.reset()
-            elif mode is AutoresetMode.DISABLED:
-                env.reset(options={"reset_mask": np.array(is_over)})
+        # Not by the metadata: vectors write into what all environments share.
+        if np.any(is_over) and isinstance(env, gymnasium.Env):
+            env.reset()
         action = random.integers(2, size=getattr(env, "num_envs", None))
         _, reward, terminated, truncated, info = env.step(action)
         is_over = terminated | truncated

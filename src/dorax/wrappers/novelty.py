@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import jax
@@ -168,13 +167,13 @@ def _novelty_of(explorer: Any, state: Any, x: Any) -> Any:
     return _novelty(explorer.look(state, x).features)
 
 
-@partial(jax.jit, donate_argnums=1)
+@jax.jit
 def _begun(explorer: Any, state: Any, x: Any, is_start: Any) -> Any:
     """Return the state after episodes have begun."""
     return explorer.observe(state, _step(explorer, state, x, x, ~is_start, is_start))[0]
 
 
-@partial(jax.jit, donate_argnums=1)
+@jax.jit
 def _visited(explorer: Any, state: Any, x: Any, next_x: Any, is_visit: Any, is_over: Any) -> tuple[Any, Any, Any]:
     """Return the state after a step, bonuses and novelties, and which observations are to be learned."""
     step = _step(explorer, state, x, next_x, is_over, jnp.zeros_like(is_visit))._replace(is_visit=is_visit)
@@ -182,7 +181,7 @@ def _visited(explorer: Any, state: Any, x: Any, next_x: Any, is_visit: Any, is_o
     return state, jnp.stack([bonus, _novelty(step.arrived.features)]), row.is_used
 
 
-@partial(jax.jit, donate_argnums=1)
+@jax.jit
 def _trained(explorer: Any, state: Any, rows: Seen, seed: Any, updates: Any) -> Any:
     """Return the state after an update."""
     key = jax.random.fold_in(jax.random.key(seed), updates)
