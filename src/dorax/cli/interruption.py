@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM while a command runs: both raise `KeyboardInterrupt`, and end the process if that does not help.
 
 Python runs the handlers of signals between two steps of its own, and compiling a program is a single step, which may
-take X
+take many seconds. So a thread learns of the signal at once, and ends a command that has nothing to save.
 """
 
 from __future__ import annotations

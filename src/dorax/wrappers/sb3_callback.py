@@ -24,7 +24,8 @@ class ExplorationCallback(BaseCallback):
         model.learn(100_000, callback=ExplorationCallback())
 
     Means since the last line of the log are `exploration/true_reward`, `exploration/bonus`,
-    `exploration/bonus_share`, the share of the bonus in |true reward| + bonus, and `exploration/generalized_count`.
+    `exploration/bonus_share`, the share of the bonus in |true reward| + bonus, and `exploration/generalized_count` or,
+    of bonuses by predictors, `exploration/novelty`.
     Where counts are in a table, `exploration/states` and `exploration/pairs` are the numbers of different states,
     or codes of them, and of different state-action pairs so far. It warns where `VecNormalize` changes the share.
 
@@ -53,7 +54,7 @@ class ExplorationCallback(BaseCallback):
     def _on_step(self) -> bool:
         infos = self.locals["infos"]
         if any("bonus" not in info for info in infos):
-            raise InvalidInput("the environment adds no bonus; allowed: one in VecEValueBonus or dorax.EValueBonus")
+            raise InvalidInput("the environment adds no bonus; allowed: one in a bonus wrapper, such as VecEValueBonus")
         if "exploration/bonus" not in self.logger.name_to_value:  # a line of the log was written
             self._reward = self._bonus = 0.0
             self._record_coverage()
@@ -63,7 +64,7 @@ class ExplorationCallback(BaseCallback):
         self._bonus += sum(info["bonus"] for info in infos)
         total = self._reward + self._bonus
         self.logger.record("exploration/bonus_share", self._bonus / total if total > 0 else 0.0)
-        for name in ("true_reward", "bonus", "generalized_count"):
+        for name in ("true_reward", "bonus", "generalized_count", "novelty"):
             values = [info[name] for info in infos if name in info]
             if values:
                 self.logger.record_mean(f"exploration/{name}", float(np.mean(values)))
