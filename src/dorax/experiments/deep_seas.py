@@ -21,6 +21,7 @@ from dorax.experiments._parallel_study import (
     QUICK,
     SIZE,
     condition,
+    draw_curves,
     name_of,
     on_small_seas,
     quick_conditions,
@@ -76,27 +77,34 @@ def tuned_on_sea(name: str, explorer: Explorer, priority: int = 0) -> Fitted:
 
 
 def draw(results: Results, figure: Figure) -> None:
-    """Draw the share of runs that end solved, and the steps until they are, against the number of rows."""
-    figure.set_size_inches(11, 4.4)
-    left, right = figure.subplots(1, 2)
-    for place, (name, explorer) in enumerate(agents().items()):
-        rows = [each for each, world in SEAS.items() if there(results, [name], world)]
-        if not rows:
+    """Draw learning on the sea of 20 and, against the number of rows, the share of runs that end solved and the steps
+    until they are."""
+    figure.set_size_inches(14, 4.4)
+    curves, left, right = figure.subplots(1, 3)
+    chosen = agents()
+    draw_curves(results, curves, chosen, TUNED.name)
+    curves.set(ylabel="share of the best return")
+    for place, (name, explorer) in enumerate(chosen.items()):
+        rows = np.asarray([each for each, world in SEAS.items() if there(results, [name], world)])
+        if not len(rows):
             continue
+        is_solid = explorer.line.get("linestyle", "-") == "-"
+        line = {"marker": "o", "markersize": 5, "markerfacecolor": None if is_solid else "white", **explorer.line}
         shares = [share(*solved(results, name_of(name, SEAS[each]))) for each in rows]
-        x = np.asarray(rows) + 0.35 * (place - 5)
+        x = rows + 0.35 * (place - 5)
         ends = [[each.value - each.low for each in shares], [each.high - each.value for each in shares]]
-        left.errorbar(x, [each.value for each in shares], ends, marker="o", markersize=4, label=name, **explorer.line)
+        left.errorbar(x, [each.value for each in shares], ends, **line)
         times = [times_of(results, name_of(name, SEAS[each])).latest for each in rows]
         middle, low, high = (np.stack(each) for each in zip(*(bootstrap(each, median) for each in times), strict=True))
         is_known = np.isfinite(middle)
-        ends = np.stack([middle - low, np.where(np.isfinite(high), high, middle) - middle])[:, is_known]
-        right.errorbar(x[is_known], middle[is_known], ends, marker="o", markersize=4, **explorer.line)
-    left.set(xlabel="rows", ylabel="share of runs that end solved", ylim=(-0.03, 1.03), xticks=list(SEAS))
-    right.set(xlabel="rows", ylabel="steps until solved (median)", yscale="log", xticks=list(SEAS))
-    figures.tidy(left)
-    figures.tidy(right)
-    figures.legend_below(figure, left, columns=5)
+        x, middle, low, high = (each[is_known] for each in (x, middle, low, high))
+        right.errorbar(x, middle, [middle - low, np.where(np.isfinite(high), high, middle) - middle], **line)
+    left.set(ylabel="share of runs that end solved", ylim=(-0.03, 1.03))
+    right.set(ylabel="steps until solved (median)", yscale="log", ylim=(3e4, 6e6))
+    for panel in (left, right):
+        panel.set(xlabel="rows", xlim=(min(SEAS) - 5, max(SEAS) + 5), xticks=list(SEAS))
+        figures.tidy(panel)
+    figures.legend_below(figure, curves, columns=5)
 
 
 def tables(results: Results) -> Sequence[Table]:
