@@ -193,7 +193,8 @@ def test_a_run_writes_its_dataset_its_learner_and_its_curves(capsys, tmp_path):
     small = ["--games", "8", "--width", "32", "--steps", "3000", "--seeds", "2"]
     cli.main(["train", "bridge:3", *small, "--out", str(tmp_path)])
     (folder,) = tmp_path.iterdir()
-    assert {path.name for path in folder.iterdir()} == {"data.nc", "learner.npz", "curve.png", "curve.svg"}
+    curves = {f"curve.{kind}" for kind in ("png", "svg", "pdf")}
+    assert {path.name for path in folder.iterdir()} == {"data.nc", "learner.npz", *curves}
     printed = capsys.readouterr().out
     assert "return of greedy games, 2 seeds:" in printed
     assert "steps/s" in printed

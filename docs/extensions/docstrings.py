@@ -93,7 +93,7 @@ def readable_signature(
     """A signature with aliases and constants as a reader writes them."""
     if getattr(thing, "_is_protocol", False) and what == "class":
         return "", None
-    if what == "class" and "__init__" in vars(thing):
+    if what == "class" and str(getattr(thing.__init__, "__module__", "")).startswith("dorax"):
         shown = _with_mocked_base(thing, app.config.autodoc_type_aliases) or shown
     constants = vars(sys.modules.get(getattr(thing, "__module__", None) or "", dorax))
     return _plain(shown, constants), _plain(returns, constants)

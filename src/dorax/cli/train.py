@@ -142,7 +142,7 @@ class Train:
         write(drawn(result.data, target, f"{self.explorer} on {result.spec.name}"), folder, "curve")
         for line in (*summary(result.data, target), watch.words()):
             say(line)
-        say(f"{folder}: data.nc, learner.npz, curve.png, curve.svg")
+        say(f"{folder}: data.nc, learner.npz, curve.png, curve.svg, curve.pdf")
 
     def agent(self) -> ParallelAgent:
         """Create the agent."""
