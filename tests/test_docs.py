@@ -281,4 +281,4 @@ def test_the_site_builds_without_a_warning(tmp_path):
         assert not re.search(r"\*args|TypeAliasForwardRef|jaxlib\._jax|<factory>|<function|object at 0x", shown), page
     wrappers = re.sub(r"<[^>]+>|\s", "", (tmp_path / "site" / "reference" / "wrappers.html").read_text())
     assert "VecEValueBonus(env:EnvT,*," in wrappers
-    assert "counter:EValues|Visits=EValues(discount=0.99),bonus:Bonus=InverseRootCount(),scale:Scale=0.03," in wrappers
+    assert "counter:EValues|Visits=EValues(0.99),bonus:Bonus=InverseRootCount(),scale:Scale=0.03," in wrappers
