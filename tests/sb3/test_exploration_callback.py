@@ -97,5 +97,5 @@ def test_without_normalised_rewards_nothing_is_warned_of():
 
 
 def test_an_environment_without_a_bonus_is_refused(refused):
-    with refused("the environment adds no bonus; allowed: one in VecEValueBonus"):
+    with refused("the environment adds no bonus; allowed: one in a bonus wrapper"):
         ppo(make_vec_env("FrozenLake-v1", 2)).learn(128, callback=ExplorationCallback())

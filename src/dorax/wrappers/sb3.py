@@ -37,7 +37,13 @@ from dorax.wrappers.sb3_ppo import NoveltyPPO as NoveltyPPO
 
 
 class VecBonus(BonusWrapper, VecEnvWrapper):
-    """A bonus wrapper around a `VecEnv`, whose environments share what is learned."""
+    """A bonus wrapper around a `VecEnv`, whose environments share what is learned.
+
+    Args:
+        venv: the environments.
+        observation_space: their observation space, if not that of `venv`.
+        action_space: their action space, if not that of `venv`.
+    """
 
     def _wrap(self, env: Any, source: Callable[..., BonusSource], options: Mapping[str, Any], reward: Paid) -> None:
         if not isinstance(env, VecEnv):
