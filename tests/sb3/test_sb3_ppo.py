@@ -102,8 +102,8 @@ def test_bonuses_are_worth_something_across_the_ends_of_episodes():
     np.testing.assert_allclose(seen["advantages"], both, rtol=1e-3, atol=1e-4)
 
 
-def test_without_a_bonus_the_policy_is_updated_as_by_ppo_with_the_same_network():
-    """With no bonus and novelty values of 0, advantages are those of the reward alone."""
+def test_a_bonus_of_0_adds_to_the_advantages_only_what_its_values_expect_in_vain():
+    """Without a bonus and with a discount of 0, the advantage of the bonus is minus its value."""
     _, seen = with_a_rollout(bonus(envs(), scale=0.0), novelty_discount=0.0)
     np.testing.assert_allclose(
         seen["advantages"], seen["returns"] - seen["values"] - seen["novelty_values"], rtol=1e-4, atol=1e-5
